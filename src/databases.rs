@@ -2,13 +2,17 @@
 
 use std::sync::atomic::AtomicBool;
 
+use durable::directory::CommitDirectory;
+use durable::opening::Means;
 use model::config::TargetAddress;
+use sql::database::durable::SqlCommits;
 use sql::database::{AddressOf, Dialect, Place, SqlDatabase};
 use sql::orders::OrdersDialect;
 use sql::orders::load::Statement;
 use sql::{mysql, postgres};
 use targets::TargetError;
 use targets::database::{Database, DatabaseOptions, Examination, IoCalibration, IoCalibrationRequest};
+use targets::durable::CommitTarget;
 use targets::embedded::EngineDirectory;
 use targets::orders::OrdersDatabase;
 use targets::simulated::SimulatedDatabase;
@@ -140,6 +144,28 @@ pub fn orders(address: &TargetAddress, options: &DatabaseOptions) -> Result<Box<
         TargetAddress::Postgres(servers) => {
             orders_on::<postgres::Connector>(Place::Servers(servers.clone()), shown, options)
         }
+    })
+}
+
+/// What keeps commits at an address that must outlast a power failure; `means` is how they are made durable in files. Nothing is reached,
+/// started or made yet. `None` where nothing keeps such commits.
+pub fn commits(address: &TargetAddress, options: &DatabaseOptions, means: Means) -> Option<Box<dyn CommitTarget>> {
+    let shown = address.to_string();
+    Some(match address {
+        TargetAddress::Directory(path) => Box::new(CommitDirectory::new(path.clone(), means)),
+        TargetAddress::PrivateMysql(directory) => {
+            Box::new(SqlCommits::<mysql::Connector>::new(Place::Private(directory.clone()), shown, options))
+        }
+        TargetAddress::Mysql(servers) => {
+            Box::new(SqlCommits::<mysql::Connector>::new(Place::Servers(servers.clone()), shown, options))
+        }
+        TargetAddress::PrivateCluster(directory) => {
+            Box::new(SqlCommits::<postgres::Connector>::new(Place::Private(directory.clone()), shown, options))
+        }
+        TargetAddress::Postgres(servers) => {
+            Box::new(SqlCommits::<postgres::Connector>::new(Place::Servers(servers.clone()), shown, options))
+        }
+        TargetAddress::Simulated(_) | TargetAddress::Oracle(_) => return None,
     })
 }
 

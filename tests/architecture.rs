@@ -16,6 +16,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("load", &["measure", "model", "targets"]),
     ("sql", &["files", "measure", "model", "mysql-seam", "targets"]),
     ("oracle", &["measure", "model", "sql", "targets"]),
+    ("durable", &["files", "measure", "model", "targets"]),
     ("import", &["model"]),
     ("analysis", &["model"]),
     ("report", &["analysis", "files", "model"]),

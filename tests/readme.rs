@@ -21,7 +21,7 @@ const PICTURE: &str = include_str!("../docs/picture.svg");
 
 const MAX_README_LINES: usize = 200;
 /// What a reader can be asked to find his way in; pages that are made from the program do not count.
-const MAX_PAGES: usize = 25;
+const MAX_PAGES: usize = 26;
 const MAX_WORDS: usize = 45_000;
 /// Pages below `docs` that are made from the program, or by tests.
 const MADE: &[&str] = &[
@@ -116,7 +116,10 @@ fn after<'a>(page: &'a str, before: &str, belongs: impl Fn(char) -> bool) -> BTr
 
 /// The words that name a command: those before the first flag, number, name or setting.
 fn command_words(arguments: &[String]) -> Vec<&str> {
-    let words = if matches!(arguments[0].as_str(), "slob" | "io" | "orders" | "net" | "host" | "runs" | "experiment") {
+    let words = if matches!(
+        arguments[0].as_str(),
+        "slob" | "io" | "orders" | "net" | "host" | "runs" | "experiment" | "durable"
+    ) {
         2
     } else {
         1

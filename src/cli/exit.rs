@@ -91,6 +91,16 @@ impl Failure {
         }
     }
 
+    /// The same with what it is about before it.
+    pub(super) fn named(self, what: &str) -> Self {
+        match self {
+            Self::Reported(reported) => {
+                Self::Reported(Reported { message: format!("{what}: {}", reported.message), ..reported })
+            }
+            Self::PipeClosed => self,
+        }
+    }
+
     /// The same with another exit code.
     pub(super) fn with_exit(self, exit: Exit) -> Self {
         match self {

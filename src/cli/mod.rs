@@ -10,6 +10,7 @@ mod compare;
 mod database_load;
 mod doctor;
 mod dry_run;
+mod durable;
 mod exit;
 mod expect;
 mod experiment;
@@ -134,6 +135,9 @@ enum Command {
     /// Measure a network as databases use it: bulk data, redo, blocks, rows, round trips
     #[command(subcommand, after_long_help = net::EXAMPLES)]
     Net(net::Command),
+    /// Check whether acknowledged commits are still there after the power failed
+    #[command(subcommand, after_long_help = durable::EXAMPLES)]
+    Durable(Box<durable::Command>),
     /// Measure what loads cost each other: each alone and all together, alternating
     #[command(after_long_help = beside::EXAMPLES)]
     Beside(Box<beside::Arguments>),
@@ -259,6 +263,7 @@ impl Command {
             Self::Io(command) => command.run(),
             Self::Host(command) => command.run(),
             Self::Net(command) => command.run(),
+            Self::Durable(command) => command.run(),
             Self::Beside(arguments) => beside::run(&arguments),
             Self::Experiment(command) => command.run(),
             Self::Import(arguments) => import::run(&arguments),

@@ -33,6 +33,7 @@ const NEGATIVE: &[(&str, &str)] = &[
         "any load, `slob verify`, `orders verify`",
         "the data is not what was written, or an acknowledged commit or order is missing",
     ),
+    ("`durable verify`", "a commit that was acknowledged before the power failed is lost, torn or cannot be read"),
     ("loads of `io`", "a request failed, and no limit allows that"),
     ("`slob verify --scrub`", "a block has no intact copy, or copies could not be made equal"),
     ("`doctor`", "something on this machine makes a test impossible or wrong (`problem`)"),
@@ -51,6 +52,7 @@ const VARIABLES: &[(&str, &str)] = &[
     ("PLIMSOLL_MYSQL_BIN", "Directory of the programs of MySQL or MariaDB for a private server"),
     ("PLIMSOLL_NET_TOKEN", "Token of `plimsoll net`, unless `--token-file` names a file"),
     ("PLIMSOLL_MEET_TOKEN", "Token of the parts of a load from many hosts, unless `--meet-token-file` names a file"),
+    ("PLIMSOLL_WITNESS_TOKEN", "Token of `plimsoll durable witness`, unless `--token-file` names a file"),
     ("PLIMSOLL_ORACLE_PASSWORD", "Password for an Oracle server"),
     ("PLIMSOLL_ORACLE_WALLET_PASSWORD", "Password of an Oracle wallet"),
     ("TNS_ADMIN", "Directory of Oracle's `tnsnames.ora`"),
@@ -160,7 +162,8 @@ fn environment() -> String {
              keeps the others.\n- `serve`, and `probe` without `--duration`, run until Ctrl-C, which ends them with 0.\n\
              - A [part of a load from many hosts](../recipes/together.md#how-a-part-ends) that has recorded data ends with 0; \
              `merge` gives the verdict.\n- `experiment` ends with 2 if a step or an `after` script failed, `beside` if it completed \
-             no round.\n- `slob verify` ends with 2 where it cannot know which commits were acknowledged, as after a power loss.\n\nData goes to standard output; progress, notes and errors go to standard error.\n\n\
+             no round.\n- `slob verify` ends with 2 where it cannot know which commits were acknowledged, as after a power loss.\n\
+             - `durable verify` ends with 0 only where its notes are whole and the power seems to have been cut under load, else with 2.\n\nData goes to standard output; progress, notes and errors go to standard error.\n\n\
              ## Environment variables\n\nA flag or an address overrides its variable. Scripts of an \
              [experiment](../recipes/compare.md#run-a-test-matrix) are given `PLIMSOLL_RUNS` and `PLIMSOLL_RUN`.\n\n\
              | variable | meaning |\n| --- | --- |\n";

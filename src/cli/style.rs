@@ -14,14 +14,15 @@ const SEVERAL_TEXTS: &[(&str, &str)] = &[
     ("--block-size", "of data it is a property with limits, of requests a length"),
     ("--cache", "of the engine, of logical reads, or of what a database will have"),
     ("--connections", "to an NFS server they belong to threads and paths"),
-    ("--duration", "a probe has no window"),
+    ("--duration", "a probe has no window, and a load of commits need not end"),
     ("--full", "what a report leaves out differs"),
     ("--json", "a page says what its document has"),
     ("--output", "what is written differs"),
     ("--pattern", "requests to storage and messages on a network have different ones"),
     ("--rate", "order entry takes a list without ranges"),
     ("--size", "of a volume, of temporary data, of memory or of messages"),
-    ("--target", "a calibration takes Oracle alone, a probe what runs here"),
+    ("--target", "a calibration takes Oracle alone, a probe what runs here, commits what can keep them"),
+    ("--token-file", "servers of tests and witnesses have tokens of their own"),
     ("--threads", "of a schema, of a processor or of an NFS client"),
 ];
 

@@ -13,6 +13,8 @@ pub(super) enum TokenOf {
     Net,
     /// The parts of a fleet.
     Fleet,
+    /// The witness of commits, and its load.
+    Witness,
 }
 
 impl TokenOf {
@@ -21,6 +23,7 @@ impl TokenOf {
         match self {
             Self::Net => "PLIMSOLL_NET_TOKEN",
             Self::Fleet => "PLIMSOLL_MEET_TOKEN",
+            Self::Witness => "PLIMSOLL_WITNESS_TOKEN",
         }
     }
 
@@ -28,6 +31,7 @@ impl TokenOf {
         match self {
             Self::Net => "it holds the token that `plimsoll net serve` shows or was given, and nothing else",
             Self::Fleet => "it holds the token that all parts are given, and nothing else",
+            Self::Witness => "it holds the token that the witness shows or was given, and nothing else",
         }
     }
 }
@@ -76,7 +80,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("token");
         fs::write(&file, "a token of tests\n").unwrap();
-        for of in [TokenOf::Net, TokenOf::Fleet] {
+        for of in [TokenOf::Net, TokenOf::Fleet, TokenOf::Witness] {
             fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
             assert_eq!(given(of, Some(&file)).unwrap().unwrap().expose(), "a token of tests");
             fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();

@@ -217,7 +217,7 @@ impl Acceptor for Shared {
         let met = greet(&stream, &self.key, || None, deadline);
         known.say();
         if met?.0 != Role::Part {
-            return Err(WireError::malformed("a hello", "a client of `plimsoll net` comes to a meeting point"));
+            return Err(WireError::malformed("a hello", "something else than a part comes to a meeting point"));
         }
         // It may just have been closed, to make room.
         let stream = Arc::into_inner(stream).ok_or(WireError::NoTest)?;

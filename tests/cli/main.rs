@@ -4,6 +4,7 @@ mod awr_columns;
 mod beside;
 mod check;
 mod compare;
+mod durable;
 mod end_to_end;
 mod errors;
 mod experiment;

@@ -137,7 +137,7 @@ impl Shared {
             (Role::Data(flow), _) if flow.carries == Carries::Exchanges => self.exchanges(stream),
             (Role::Data(flow), _) if flow.carries == Carries::Down => self.give(stream),
             (Role::Data(_), _) => self.flow(stream),
-            (Role::Part, _) => None,
+            (Role::Part | Role::Load, _) => None,
         }
     }
 

@@ -9,6 +9,7 @@
 pub mod block;
 mod crew;
 pub mod database;
+pub mod durable;
 pub mod embedded;
 pub mod ending;
 mod error;

@@ -435,12 +435,12 @@ pub(super) struct ServeArguments {
 
 /// An address with or without a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct At(SocketAddr);
+pub(super) struct At(pub(super) SocketAddr);
 
 /// Text that is no address.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is not an address of this machine: write 127.0.0.1, 10.0.2.2:7018, [::1]:7018 or 0.0.0.0")]
-struct NoAddress(String);
+pub(super) struct NoAddress(String);
 
 impl FromStr for At {
     type Err = NoAddress;

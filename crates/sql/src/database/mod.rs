@@ -1,5 +1,6 @@
 //! SQL servers as a database for SLOB's method: reached when something is asked of them, and left as they were found.
 
+pub mod durable;
 pub(crate) mod orders;
 mod setup;
 
@@ -233,7 +234,7 @@ impl<D: Dialect> Database for SqlDatabase<D> {
         if let (Some(directory), DropScope::Everything) = (self.directory().map(Path::to_owned), scope) {
             let whole = ServerToRemove::<D::Programs>::find(&directory, self.options.say)?;
             let others = match self.reach(false, None, stop) {
-                Ok(reached) => orders::holds_orders(&reached.access())?,
+                Ok(reached) => orders::holds_others(&reached.access())?,
                 Err(TargetError::Interrupted) => return Err(TargetError::Interrupted),
                 // It has to be possible to remove one that is broken.
                 Err(error) => return Ok(Box::new(whole.unseen(&error))),
@@ -244,10 +245,13 @@ impl<D: Dialect> Database for SqlDatabase<D> {
             }
             if catalog::find(&self.reach(false, None, stop)?.access())?.is_none() {
                 let what = format!(
-                    "the private server in `{}` holds order entry, and no data of SLOB's method",
+                    "the private server in `{}` holds other data of Plimsoll, and none of SLOB's method",
                     directory.display()
                 );
-                let hint = format!("`plimsoll orders drop --target {}` removes it", self.address);
+                let hint = format!(
+                    "`plimsoll orders drop --target {0}` removes order entry, `plimsoll durable drop --target {0}` commits",
+                    self.address
+                );
                 return Err(unfit(what, hint));
             }
         }

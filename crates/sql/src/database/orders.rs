@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use serde_json::{Value, json};
 
+use super::durable::CommitData;
 use super::setup::{NewServer, SetupWords, TablesPlan};
 use super::{
     Dialect, LocalFiles, Place, Reached, ServerToRemove, SqlDatabase, TablesToRemove, Watched, state_words, trace,
@@ -72,7 +73,10 @@ impl<D: OrdersDialect> OrdersDatabase for SqlDatabase<D> {
                 let access = self.reach(false, None, stop)?.access();
                 let mut session = D::open(access)?;
                 catalog::require::<D, OrdersData>(access, D::look(&mut session)?.found)?;
-                marks_on_the_server::<D>(&mut session, &[OrdersData::DATA_TABLE, DataSet::DATA_TABLE])? == 1
+                marks_on_the_server::<D>(
+                    &mut session,
+                    &[OrdersData::DATA_TABLE, DataSet::DATA_TABLE, CommitData::DATA_TABLE],
+                )? == 1
             };
             if only_ours {
                 self.reached.take().map_or(Ok(()), Reached::leave)?;
@@ -109,13 +113,17 @@ impl<D: OrdersDialect> OrdersDatabase for SqlDatabase<D> {
     }
 }
 
-/// Whether order entry is anywhere on a server, as far as this user may see it.
-pub(super) fn holds_orders<D: Dialect>(access: &Access<'_, D>) -> Result<bool, TargetError> {
-    Ok(marks_on_the_server::<D>(&mut D::open(*access)?, &[OrdersData::DATA_TABLE])? > 0)
+/// Whether data of other commands than SLOB's is anywhere on a server, as far as this user may see it.
+pub(super) fn holds_others<D: Dialect>(access: &Access<'_, D>) -> Result<bool, TargetError> {
+    let marks = [OrdersData::DATA_TABLE, CommitData::DATA_TABLE];
+    Ok(marks_on_the_server::<D>(&mut D::open(*access)?, &marks)? > 0)
 }
 
 /// How many data sets with one of these marks are on the whole server, as far as this user may see them.
-fn marks_on_the_server<D: Dialect>(session: &mut D::Session<'_>, marks: &[&str]) -> Result<usize, TargetError> {
+pub(super) fn marks_on_the_server<D: Dialect>(
+    session: &mut D::Session<'_>,
+    marks: &[&str],
+) -> Result<usize, TargetError> {
     let names: Vec<String> = marks.iter().map(|mark| format!("'{mark}'")).collect();
     let marks = format!("SELECT table_name FROM information_schema.tables WHERE table_name IN ({})", names.join(", "));
     Ok(D::ask(session, "look for other data", &marks, Halt::NEVER)?.len())

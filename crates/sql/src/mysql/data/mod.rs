@@ -21,8 +21,10 @@ use tokio::time::timeout;
 use super::monitor::MonitorRequest;
 use super::server::{Binaries, free_pages_note};
 use super::{Connector, MysqlServers, Sql, server};
+use crate::data::catalog::SqlData as _;
 use crate::data::streams::{CANCEL_PATIENCE, Halt, Stream, runtime};
 use crate::data::{DataSet, Findings, Proven, RowSource, TableId, TableKind, Verify, index_name};
+use crate::database::durable::CommitDialect;
 use crate::database::{APPLICATION, Dialect, Watched, add_state};
 use crate::ending::on_own_runtime;
 use crate::monitor::SAMPLE_EVERY;
@@ -110,6 +112,26 @@ impl Dialect for Connector {
 
     fn process(&self) -> Result<Option<(u32, Option<PathBuf>)>, TargetError> {
         Ok(LocalServer::find(self, 0)?.map(|server| (server.pid, Some(server.data_directory))))
+    }
+}
+
+impl CommitDialect for Connector {
+    const TABLE_END: &'static str = " ENGINE=InnoDB";
+
+    fn identity(session: &mut Session<'_>) -> String {
+        let place = Self::first_value(session, "SELECT CONCAT(@@hostname, ':', @@port, @@datadir)").unwrap_or_default();
+        // MySQL's own number, and MariaDB's.
+        let ask = |variable| Self::first_value(session, variable);
+        let number = ["SELECT @@server_uuid", "SELECT @@server_uid"].into_iter().find_map(ask).unwrap_or_default();
+        format!("{place} {number}")
+    }
+
+    fn started_s(session: &mut Session<'_>) -> Option<u64> {
+        let rows =
+            Self::ask(session, "ask when it was started", "SHOW GLOBAL STATUS LIKE 'Uptime'", Halt::NEVER).ok()?;
+        let uptime_s: u64 = rows.first()?.get(1)?.as_ref()?.parse().ok()?;
+        let now_s: u64 = Self::first_value(session, "SELECT UNIX_TIMESTAMP()")?.parse().ok()?;
+        now_s.checked_sub(uptime_s)
     }
 }
 

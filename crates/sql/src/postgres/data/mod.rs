@@ -32,6 +32,7 @@ use super::cluster::{Binaries, facts_of};
 use super::executor::{Executor, Failure, Prepared, Row};
 use super::{Connector, Executing, LocalServer, MonitorRequest, PostgresServers};
 use crate::data::{DataSet, Proven, Shape};
+use crate::database::durable::CommitDialect;
 use crate::database::{APPLICATION, Dialect, Watched, add_state};
 use crate::monitor::SAMPLE_EVERY;
 use crate::orders::load::{Argument, End, Gives, OrdersSession, OrdersSetting, Program, Rows, Statement};
@@ -122,6 +123,20 @@ impl Dialect for Connector {
 
     fn shape(access: &Access<'_>, data: &DataSet, schemas: u32) -> Result<Option<Shape>, TargetError> {
         shape::read(access, data, schemas).map(Some)
+    }
+}
+
+impl CommitDialect for Connector {
+    fn identity(session: &mut session::Session<'_>) -> String {
+        // A standby that was promoted has the number of its primary and another timeline.
+        let ask = "SELECT s.system_identifier::text || ' ' || c.timeline_id::text || ' ' || pg_catalog.current_database() \
+                   FROM pg_catalog.pg_control_system() s, pg_catalog.pg_control_checkpoint() c";
+        Self::first_value(session, ask).unwrap_or_default()
+    }
+
+    fn started_s(session: &mut session::Session<'_>) -> Option<u64> {
+        let ask = "SELECT EXTRACT(EPOCH FROM pg_catalog.pg_postmaster_start_time())::bigint::text";
+        Self::first_value(session, ask)?.parse().ok()
     }
 }
 

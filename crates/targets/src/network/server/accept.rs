@@ -52,6 +52,7 @@ fn meet(shared: &Shared<'_>, stream: &TcpStream) -> Result<Met, WireError> {
     match greet(stream, &shared.key, of, Instant::now() + PROVES_IN)? {
         (Role::Data(flow), _) => Ok(Met::Data(flow, test.ok_or(WireError::NoTest)?)),
         (Role::Part, _) => Err(WireError::malformed("a hello", "parts of a fleet meet elsewhere")),
+        (Role::Load, _) => Err(WireError::malformed("a hello", "a load of commits needs a witness")),
         (Role::Control, session) => Ok(Met::Control(session.ok_or(WireError::NoTest)?)),
     }
 }

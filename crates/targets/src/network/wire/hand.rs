@@ -34,6 +34,8 @@ pub enum Role {
     Data(Flow),
     /// A part of a fleet comes to its meeting point.
     Part,
+    /// A load of commits comes to its witness.
+    Load,
 }
 
 /// One data connection of a test.
@@ -61,6 +63,7 @@ impl Role {
         let (role, carries, number) = match self {
             Self::Control => (0, 0, 0),
             Self::Part => (2, 0, 0),
+            Self::Load => (3, 0, 0),
             Self::Data(flow) => {
                 let carries = match flow.carries {
                     Carries::Exchanges => 0,
@@ -80,6 +83,7 @@ impl Role {
         let carries = match (role, carries) {
             (0, 0) => return (number == 0).then_some(Self::Control),
             (2, 0) => return (number == 0).then_some(Self::Part),
+            (3, 0) => return (number == 0).then_some(Self::Load),
             (1, 0) => Carries::Exchanges,
             (1, 1) => Carries::Up,
             (1, 2) => Carries::Down,
@@ -251,7 +255,7 @@ pub fn greet(
     let hello = HelloRead::read(bytes)?;
     let say = |verdict: Verdict, key| write_by(stream, &verdict.bytes(&challenge, &hello, key), deadline, HANDSHAKE);
     let (key, number) = match hello.role {
-        Role::Control | Role::Part => (token.clone(), None),
+        Role::Control | Role::Part | Role::Load => (token.clone(), None),
         Role::Data(_) => match test() {
             Some((session, number)) => (session.0, Some(number)),
             None => {
@@ -284,6 +288,14 @@ pub fn prove_control(stream: &TcpStream, token: &Key, deadline: Instant) -> Resu
 /// As [`prove_control`].
 pub fn prove_part(stream: &TcpStream, token: &Key, deadline: Instant) -> Result<(), WireError> {
     prove(stream, Role::Part, token, None, deadline).map(drop)
+}
+
+/// What a load of commits says to its witness.
+///
+/// # Errors
+/// As [`prove_control`].
+pub fn prove_load(stream: &TcpStream, token: &Key, deadline: Instant) -> Result<(), WireError> {
+    prove(stream, Role::Load, token, None, deadline).map(drop)
 }
 
 /// The client's half of a data connection of test number `test`.

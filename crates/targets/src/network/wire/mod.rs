@@ -48,7 +48,7 @@ use model::record::{Environment, NetworkEnd};
 pub use control::{ClientControl, Control, Frames, MAX_FRAME_BYTES, ServerControl};
 pub use hand::{
     Carries, Challenge, Flow, GREETING_BYTES, HELLO_BYTES, HelloRead, Role, Session, VERDICT_BYTES, greet,
-    prove_control, prove_data, prove_part,
+    prove_control, prove_data, prove_load, prove_part,
 };
 pub use head::{
     ANSWER_HEAD_BYTES, Answer, INTRODUCTION_BYTES, Introduction, MAX_BODY_BYTES, MAX_DATAGRAM_BYTES,

@@ -1,0 +1,584 @@
+//! Commits in files of ours: one file for each session, written past the page cache.
+//!
+//! Before the load every file is written full of zeroes and made durable, and so are their names. So a commit changes blocks alone, and a
+//! flush has nothing to do with the file system's own records. A file of its own says which run they are of. It comes first, and is locked
+//! while the load goes on.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, ErrorKind, Write as _};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use files::How;
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use crate::block::{self, AlignedBytes, BLOCK_BYTES};
+use crate::opening::Means;
+use measure::os;
+use model::plain::{self, Links};
+use model::units::Bytes;
+use targets::database::DropPlan;
+use targets::durable::{
+    CommitTarget, Committer, Committers, FileSystem, Found, Made, Owner, Place, Presence, Shape, whereabouts,
+};
+use targets::{DatabaseError, FileContext as _, TargetError};
+
+/// The file that says whose the others are.
+const OPENING: &str = "plimsoll-durable.json";
+/// The file that says that the load has ended.
+const ENDED: &str = "plimsoll-durable.ended";
+/// Longest of the two.
+const MAX_OPENING: Bytes = Bytes::kib(4);
+/// Version of everything that is made here.
+const FORMAT: u32 = 1;
+/// What is written or read at once.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// Why a directory cannot be used.
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+enum DirectoryError {
+    #[error("`{}` holds an earlier load of commits, which may still have to be verified", path.display())]
+    #[diagnostic(help("once that is done: `plimsoll durable drop --target dir:{}`", path.display()))]
+    Left { path: PathBuf },
+    #[error("`{}` is in use by {holder}", path.display())]
+    #[diagnostic(help("wait until it ends, or use another directory: `--target dir:PATH`"))]
+    InUse { path: PathBuf, holder: String },
+    #[error("`{}` holds no load of commits", path.display())]
+    #[diagnostic(help(
+        "name the directory that `plimsoll durable run` was given; `plimsoll slob drop` removes data of the engine"
+    ))]
+    Nothing { path: PathBuf },
+    #[error("`{}` is on {file_system}, which keeps files in memory: no commit outlasts a restart there", path.display())]
+    #[diagnostic(help("name a directory on the disk to be tested: `--target dir:PATH`"))]
+    InMemory { path: PathBuf, file_system: String },
+    #[error("`{}` is on {file_system}, which does not support direct writes (O_DIRECT): {source}", path.display())]
+    #[diagnostic(help("name a directory on another file system, such as XFS or ext4, on the disk to be tested"))]
+    NoDirect { path: PathBuf, file_system: String, source: io::Error },
+    #[error("`{}` is on {file_system}, whose files are on another machine: its power is not this one's", path.display())]
+    #[diagnostic(help("run it on the machine that has the disk"))]
+    Remote { path: PathBuf, file_system: String },
+    #[error("`{}` holds a load of commits in format {format}, and this program knows {FORMAT}", path.display())]
+    #[diagnostic(help("verify it with the version of Plimsoll that made it"))]
+    OtherVersion { path: PathBuf, format: u32 },
+    #[error("{needed} are needed in `{}`, and {available} are free", path.display())]
+    #[diagnostic(help("lower `--sessions` or `--blocks`, or use another directory: `--target dir:PATH`"))]
+    NoSpace { path: PathBuf, needed: Bytes, available: Bytes },
+}
+
+impl DatabaseError for DirectoryError {}
+
+impl From<DirectoryError> for TargetError {
+    fn from(error: DirectoryError) -> Self {
+        Self::Database(Box::new(error))
+    }
+}
+
+/// What the opening says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kept {
+    format: u32,
+    shape: Shape,
+    made_directory: bool,
+    process: u32,
+}
+
+/// Commits in the files of a directory.
+#[derive(Debug)]
+pub struct CommitDirectory {
+    path: PathBuf,
+    means: Means,
+    made: Option<OwnDirectory>,
+}
+
+/// A directory that this process has made a load in.
+#[derive(Debug)]
+struct OwnDirectory {
+    shape: Shape,
+    made_directory: bool,
+    /// Locked as long as this lives; none where not even that was made.
+    opening: Option<File>,
+}
+
+impl CommitDirectory {
+    /// The directory at `path`. Nothing is looked at yet.
+    pub fn new(path: PathBuf, means: Means) -> Self {
+        Self { path, means, made: None }
+    }
+
+    fn file(&self, session: u32) -> PathBuf {
+        self.path.join(file_name(session))
+    }
+
+    /// Takes an empty or a new directory.
+    fn take(&self, shape: &Shape) -> Result<OwnDirectory, TargetError> {
+        let path = &self.path;
+        let own = |made_directory| OwnDirectory { shape: *shape, made_directory, opening: None };
+        match names_in(path) {
+            Ok(names) => {
+                if names.iter().any(|name| is_ours(name)) {
+                    // A load under way is named as such.
+                    drop(hold(path)?);
+                    return Err(DirectoryError::Left { path: path.clone() }.into());
+                }
+                if let Some(file) = names.into_iter().next() {
+                    return Err(TargetError::NotOurs { path: path.clone(), file });
+                }
+                files::judge_directory(path).of_file("use", path)?;
+                Ok(own(false))
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let folder = parent_of(path);
+                files::judge_directory(folder).of_file("make a directory in", folder)?;
+                files::make_directory(path, 0o755).of_file("make", path)?;
+                Ok(own(true))
+            }
+            Err(error) => Err(error).of_file("list", path),
+        }
+    }
+
+    fn fill(&mut self, shape: &Shape, stop: &AtomicBool) -> Result<Made, TargetError> {
+        let path = self.path.clone();
+        let found = FileSystem::of(&path).of_file("look at", &path)?;
+        let file_system = found.words();
+        if found.is_in_memory() {
+            return Err(DirectoryError::InMemory { path, file_system }.into());
+        }
+        if found.is_remote() {
+            return Err(DirectoryError::Remote { path, file_system }.into());
+        }
+        let needed = Bytes(shape.slots() * BLOCK_BYTES as u64);
+        if let Some(space) = os::space(&path).filter(|space| space.available_bytes < needed.0) {
+            return Err(DirectoryError::NoSpace { path, needed, available: Bytes(space.available_bytes) }.into());
+        }
+        self.write_opening(shape)?;
+        let zeroes = AlignedBytes::new(PIECE_BYTES);
+        for session in 0..shape.sessions {
+            let file_path = self.file(session);
+            let no_direct = |source: io::Error| match source.raw_os_error().map(Errno::from_raw_os_error) {
+                Some(Errno::INVAL | Errno::OPNOTSUPP) => {
+                    DirectoryError::NoDirect { path: path.clone(), file_system: file_system.clone(), source }.into()
+                }
+                _ => TargetError::File { action: "write", path: file_path.clone(), source },
+            };
+            let file = files::make_new(&file_path, How { direct: true, ..How::default() }).map_err(no_direct)?;
+            let length = u64::from(shape.blocks) * BLOCK_BYTES as u64;
+            for at in (0..length).step_by(PIECE_BYTES) {
+                if stop.load(Ordering::Relaxed) {
+                    return Err(TargetError::Interrupted);
+                }
+                let bytes = usize::try_from(length - at).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
+                write_at_once(&file, &zeroes.bytes()[..bytes], at).map_err(no_direct)?;
+            }
+            file.sync_all().of_file("make durable", &file_path)?;
+        }
+        files::sync_directory(&path).of_file("make durable", &path)?;
+        let folder = parent_of(&path);
+        files::sync_directory(folder).of_file("make durable", folder)?;
+        let at = whereabouts(&path);
+        Ok(Made {
+            place: Place::Files(found),
+            at,
+            words: file_system,
+            is_here: true,
+            started_s: None,
+            loses: Vec::new(),
+        })
+    }
+
+    fn write_opening(&mut self, shape: &Shape) -> Result<(), TargetError> {
+        let path = self.path.join(OPENING);
+        let Some(own) = &mut self.made else { return Ok(()) };
+        let mut file = files::make_new(&path, How { mode: 0o644, ..How::default() }).of_file("make", &path)?;
+        file.try_lock().map_err(io::Error::from).of_file("lock", &path)?;
+        let kept =
+            Kept { format: FORMAT, shape: *shape, made_directory: own.made_directory, process: std::process::id() };
+        let text = serde_json::to_string(&kept).map_err(io::Error::from).of_file("write", &path)?;
+        writeln!(file, "{text}").and_then(|()| file.sync_all()).of_file("write", &path)?;
+        own.opening = Some(file);
+        Ok(())
+    }
+
+    /// Reads the file of a session. Returns what is missing of it besides commits.
+    fn read_session(
+        &self,
+        shape: &Shape,
+        session: u32,
+        stop: &AtomicBool,
+        visit: &mut dyn FnMut(u32, u32, Found),
+    ) -> Result<Option<String>, TargetError> {
+        let path = self.file(session);
+        let file = match open_to_read(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() != ErrorKind::NotFound && !is_of_the_media(&error) => {
+                return Err(error).of_file("open", &path);
+            }
+            Err(error) => {
+                let is_gone = error.kind() == ErrorKind::NotFound;
+                let fault = |slot| match is_gone {
+                    true => visit(session, slot, Found::Blank),
+                    false => visit(session, slot, Found::Unreadable(error.to_string())),
+                };
+                (0..shape.blocks).for_each(fault);
+                let how = if is_gone { "is gone".to_owned() } else { format!("cannot be opened: {error}") };
+                return Ok(Some(format!("`{}` {how}", path.display())));
+            }
+        };
+        let ends_early = read_blocks(&file, &path, (shape, session), stop, visit)?;
+        Ok(ends_early.then(|| format!("`{}` is shorter than it was made", path.display())))
+    }
+
+    /// Where nothing of the load is there: gone, or elsewhere. `at` is the directory, or what is left of the way to it.
+    fn nothing_there(&self, made: &Made) -> Result<Presence, TargetError> {
+        let now = whereabouts(&self.path);
+        Ok(match elsewhere(&self.path, made)? {
+            Some(elsewhere) => elsewhere,
+            None if now != made.at => Presence::Elsewhere { made: made.at.clone(), now },
+            None => Presence::Gone { what: format!("everything in `{}`", self.path.display()), started_s: None },
+        })
+    }
+}
+
+/// Reads every block of a session's file, and says whether the file ends before them. A block that cannot be read keeps none of the others
+/// from being read.
+fn read_blocks(
+    file: &impl FileExt,
+    path: &Path,
+    (shape, session): (&Shape, u32),
+    stop: &AtomicBool,
+    visit: &mut dyn FnMut(u32, u32, Found),
+) -> Result<bool, TargetError> {
+    let mut memory = AlignedBytes::new(PIECE_BYTES);
+    let in_piece = (PIECE_BYTES / BLOCK_BYTES) as u32;
+    let mut ends_early = false;
+    for first in (0..shape.blocks).step_by(in_piece as usize) {
+        if stop.load(Ordering::Relaxed) {
+            return Err(TargetError::Interrupted);
+        }
+        let count = in_piece.min(shape.blocks - first);
+        let bytes = count as usize * BLOCK_BYTES;
+        match read_at_once(file, &mut memory.bytes_mut()[..bytes], offset_of(first)) {
+            Ok(read) => {
+                ends_early |= read < bytes;
+                for (slot, one) in (first..).zip(memory.bytes()[..bytes].chunks_exact(BLOCK_BYTES)) {
+                    visit(session, slot, block::read(one, shape, session, slot));
+                }
+            }
+            // Which of them it is, is found one by one.
+            Err(error) if is_of_the_media(&error) => {
+                for slot in first..first + count {
+                    let (at, one) = (offset_of(slot), &mut memory.bytes_mut()[..BLOCK_BYTES]);
+                    let found = match read_at_once(file, one, at) {
+                        Ok(read) => {
+                            ends_early |= read < BLOCK_BYTES;
+                            block::read(one, shape, session, slot)
+                        }
+                        Err(error) if is_of_the_media(&error) => {
+                            Found::Unreadable(format!("reading `{}` at offset {at}: {error}", path.display()))
+                        }
+                        Err(error) => return Err(error).of_file("read", path),
+                    };
+                    visit(session, slot, found);
+                }
+            }
+            Err(error) => return Err(error).of_file("read", path),
+        }
+    }
+    Ok(ends_early)
+}
+
+/// Where a slot is in its file.
+fn offset_of(slot: u32) -> u64 {
+    u64::from(slot) * BLOCK_BYTES as u64
+}
+
+/// The place where the target was made, if the one at `path` is another.
+fn elsewhere(path: &Path, made: &Made) -> Result<Option<Presence>, TargetError> {
+    let now = FileSystem::of(path).of_file("look at", path)?;
+    Ok(match &made.place {
+        Place::Files(then) if then.is_same(&now) => None,
+        _ => Some(Presence::Elsewhere { made: made.words.clone(), now: now.words() }),
+    })
+}
+
+impl CommitTarget for CommitDirectory {
+    fn make(&mut self, shape: &Shape, stop: &AtomicBool) -> Result<Made, TargetError> {
+        self.made = Some(self.take(shape)?);
+        let made = self.fill(shape, stop);
+        if made.is_err() {
+            // The first error is the one to report.
+            let _ = self.unmake();
+        }
+        made
+    }
+
+    fn committers(&self) -> Box<dyn Committers + '_> {
+        Box::new(Files(self))
+    }
+
+    fn end(&mut self) -> Result<(), TargetError> {
+        let Some(own) = &self.made else { return Ok(()) };
+        let path = self.path.join(ENDED);
+        let mut file = files::make_new(&path, How { mode: 0o644, ..How::default() }).of_file("make", &path)?;
+        writeln!(file, "{}", own.shape.run).and_then(|()| file.sync_all()).of_file("write", &path)?;
+        files::sync_directory(&self.path).of_file("make durable", &self.path)
+    }
+
+    fn unmake(&mut self) -> Result<(), TargetError> {
+        let Some(own) = self.made.take() else { return Ok(()) };
+        // Without an opening of ours, what is there is of another load that was faster.
+        if own.opening.is_none() {
+            if own.made_directory {
+                let _ = files::remove_directory(&self.path);
+            }
+            return Ok(());
+        }
+        remove_all(&self.path, own.made_directory)
+    }
+
+    fn read(
+        &mut self,
+        shape: &Shape,
+        made: &Made,
+        stop: &AtomicBool,
+        visit: &mut dyn FnMut(u32, u32, Found),
+    ) -> Result<Presence, TargetError> {
+        let path = self.path.clone();
+        let names = match names_in(&path) {
+            Ok(names) => names,
+            Err(error) if error.kind() == ErrorKind::NotFound => return self.nothing_there(made),
+            Err(error) => return Err(error).of_file("list", &path),
+        };
+        if let Some(elsewhere) = elsewhere(&path, made)? {
+            return Ok(elsewhere);
+        }
+        if !names.iter().any(|name| is_ours(name)) {
+            return self.nothing_there(made);
+        }
+        let mut missing = Vec::new();
+        let _hold = hold(&path)?;
+        match kept(&path) {
+            Ok(Some(kept)) if kept.shape.run != shape.run => return Ok(Presence::OtherRun { run: kept.shape.run }),
+            Ok(Some(kept)) if kept.format != FORMAT => {
+                return Err(DirectoryError::OtherVersion { path, format: kept.format }.into());
+            }
+            Ok(Some(kept)) if kept.shape == *shape => {}
+            Ok(_) => missing.push(format!("`{OPENING}` is damaged")),
+            Err(error) if error.kind() == ErrorKind::NotFound => missing.push(format!("`{OPENING}` is gone")),
+            Err(error) if is_of_the_media(&error) => missing.push(format!("`{OPENING}` cannot be read: {error}")),
+            Err(error) => return Err(error).of_file("read", &path.join(OPENING)),
+        }
+        for session in 0..shape.sessions {
+            missing.extend(self.read_session(shape, session, stop, visit)?);
+        }
+        let ended = plain::read_text(&path.join(ENDED), Links::Refused, MAX_OPENING);
+        let has_ended = ended.is_ok_and(|text| text.trim() == shape.run.to_string());
+        Ok(Presence::There { has_ended, started_s: None, missing })
+    }
+
+    fn plan_drop(&mut self, _: &AtomicBool) -> Result<Box<dyn DropPlan + '_>, TargetError> {
+        let path = self.path.clone();
+        let names = names_in(&path).of_file("list", &path)?;
+        let mut items: Vec<(u64, String)> = Vec::new();
+        for name in names.into_iter().filter(|name| is_ours(name)) {
+            let found = path.join(&name).symlink_metadata().of_file("look at", &path)?;
+            items.push((found.len(), name));
+        }
+        if items.is_empty() {
+            return Err(DirectoryError::Nothing { path }.into());
+        }
+        items.sort();
+        let hold = hold(&path)?;
+        let made_directory = kept(&path).is_ok_and(|kept| kept.is_some_and(|kept| kept.made_directory));
+        Ok(Box::new(FilesToRemove { path, items, made_directory, _hold: hold }))
+    }
+
+    fn close(self: Box<Self>) -> Result<(), TargetError> {
+        Ok(())
+    }
+}
+
+struct FilesToRemove {
+    path: PathBuf,
+    items: Vec<(u64, String)>,
+    made_directory: bool,
+    _hold: Option<File>,
+}
+
+impl DropPlan for FilesToRemove {
+    fn what(&self) -> String {
+        let bytes = Bytes(self.items.iter().map(|(bytes, _)| bytes).sum());
+        format!("{} files of a load of commits, {bytes}, in `{}`", self.items.len(), self.path.display())
+    }
+
+    fn items(&self) -> Vec<(u64, String)> {
+        self.items.clone()
+    }
+
+    fn run(self: Box<Self>, _: &AtomicBool) -> Result<Option<String>, TargetError> {
+        remove_all(&self.path, self.made_directory)?;
+        Ok((self.made_directory && !self.path.exists()).then(|| "the directory itself".to_owned()))
+    }
+}
+
+/// Removes what is ours in a directory, the opening last, so that a removal that is cut off is known for one. Then the directory, if it was
+/// made with them and nothing else is in it.
+fn remove_all(path: &Path, made_directory: bool) -> Result<(), TargetError> {
+    let mut names = names_in(path).of_file("list", path)?;
+    names.retain(|name| is_ours(name));
+    names.sort_by_key(|name| name == OPENING);
+    for name in names {
+        let file = path.join(name);
+        files::remove(&file).of_file("remove", &file)?;
+    }
+    if made_directory {
+        match files::remove_directory(path) {
+            Err(error) if error.kind() != ErrorKind::DirectoryNotEmpty => return Err(error).of_file("remove", path),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The sessions of a directory.
+struct Files<'a>(&'a CommitDirectory);
+
+impl Committers for Files<'_> {
+    fn open(&self, session: u32) -> Result<Box<dyn Committer + '_>, TargetError> {
+        let CommitDirectory { means, made, .. } = self.0;
+        let shape = made.as_ref().map(|own| own.shape).ok_or(TargetError::Stopped)?;
+        let path = self.0.file(session);
+        let how = How { direct: true, durable: *means == Means::Dsync, ..How::default() };
+        let file = files::open_own(&path, how).of_file("open", &path)?;
+        Ok(Box::new(OneFile { file, path, means: *means, shape, session, memory: AlignedBytes::new(BLOCK_BYTES) }))
+    }
+}
+
+struct OneFile {
+    file: File,
+    path: PathBuf,
+    means: Means,
+    shape: Shape,
+    session: u32,
+    memory: AlignedBytes,
+}
+
+impl Committer for OneFile {
+    fn commit(&mut self, seq: u64, _: &AtomicBool) -> Result<(), TargetError> {
+        let Self { file, path, means, shape, session, memory } = self;
+        let slot = shape.slot_of(seq);
+        block::fill(memory.bytes_mut(), &Owner { run: shape.run, session: *session, slot, seq }, measure::wall_ns());
+        let offset = offset_of(slot);
+        write_at_once(file, memory.bytes(), offset).map_err(|source| TargetError::Request {
+            action: "write",
+            path: path.clone(),
+            offset,
+            bytes: BLOCK_BYTES as u32,
+            source,
+        })?;
+        let flushed = match means {
+            Means::Fdatasync => file.sync_data(),
+            Means::Fsync => file.sync_all(),
+            Means::Dsync | Means::None => Ok(()),
+        };
+        flushed.of_file("make durable", path)
+    }
+}
+
+fn file_name(session: u32) -> String {
+    format!("plimsoll-durable-{:04}.blocks", session + 1)
+}
+
+/// Whether a file has a name that is made here.
+fn is_ours(name: &str) -> bool {
+    let number = || name.strip_prefix("plimsoll-durable-")?.strip_suffix(".blocks");
+    let is_number = |text: &str| text.len() >= 4 && text.bytes().all(|byte| byte.is_ascii_digit());
+    name == OPENING || name == ENDED || number().is_some_and(is_number)
+}
+
+fn parent_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn names_in(path: &Path) -> io::Result<Vec<String>> {
+    fs::read_dir(path)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+}
+
+/// What the opening says; none where it is damaged.
+fn kept(path: &Path) -> io::Result<Option<Kept>> {
+    match plain::read_text(&path.join(OPENING), Links::Refused, MAX_OPENING) {
+        Ok(text) => Ok(serde_json::from_str(&text).ok()),
+        Err(error) if [ErrorKind::InvalidData, ErrorKind::FileTooLarge].contains(&error.kind()) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a read failed because what was written cannot be had any more, as opposed to a request that could not be made.
+fn is_of_the_media(error: &io::Error) -> bool {
+    const OF_THE_MEDIA: [Errno; 6] =
+        [Errno::IO, Errno::NODATA, Errno::ILSEQ, Errno::UCLEAN, Errno::BADMSG, Errno::REMOTEIO];
+    error.raw_os_error().is_some_and(|number| OF_THE_MEDIA.contains(&Errno::from_raw_os_error(number)))
+}
+
+/// Takes the lock of a directory, so that no load begins or goes on in it; none where there is nothing to lock.
+fn hold(path: &Path) -> Result<Option<File>, TargetError> {
+    let Ok(file) = plain::open(&path.join(OPENING), Links::Refused) else { return Ok(None) };
+    match file.try_lock_shared() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => {
+            let holder = kept(path).ok().flatten().map(|kept| format!("process {}", kept.process));
+            let holder = holder.unwrap_or_else(|| "another process".to_owned());
+            Err(DirectoryError::InUse { path: path.to_owned(), holder }.into())
+        }
+        // A file system without locks has no load that holds one.
+        Err(TryLockError::Error(_)) => Ok(None),
+    }
+}
+
+/// Opens a file of ours past the page cache, or through it where that is not possible any more.
+fn open_to_read(path: &Path) -> io::Result<File> {
+    // What has its place may be a pipe, which would be waited for.
+    drop(plain::open(path, Links::Refused)?);
+    match files::open_to_read(path, How { direct: true, ..How::default() }) {
+        Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => plain::open(path, Links::Refused),
+        opened => opened,
+    }
+}
+
+/// Writes in one request, as the device would have it.
+fn write_at_once(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    let written = loop {
+        match file.write_at(bytes, offset) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            written => break written?,
+        }
+    };
+    if written == bytes.len() { Ok(()) } else { Err(io::Error::new(ErrorKind::WriteZero, "only a part was written")) }
+}
+
+/// Reads until all is there or the file ends, and gives how much that was; the rest is zeroes.
+fn read_at_once(file: &impl FileExt, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut done = 0;
+    while done < bytes.len() {
+        match file.read_at(&mut bytes[done..], offset + done as u64) {
+            Ok(0) => break,
+            Ok(read) => done += read,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            // The end of a file that ends within a sector cannot be read past the page cache.
+            Err(error)
+                if done % block::SECTOR_BYTES != 0 && error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) =>
+            {
+                break;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    bytes[done..].fill(0);
+    Ok(done)
+}
+
+#[cfg(test)]
+#[path = "directory_tests.rs"]
+mod tests;

@@ -1,0 +1,37 @@
+//! Is an acknowledged commit still there after the power failed?
+//!
+//! ```text
+//! load ──commits──▶ target                      machine whose power is cut
+//!   │ each acknowledgement, before the next commit of its session
+//!   ▼
+//! witness ──▶ notes                             another machine
+//!
+//! verify: target and notes ──▶ judge ──▶ verdict
+//! ```
+//!
+//! - `block` is what a commit is in a file, `directory` the files of a target of ours. Servers are in `sql`; what both offer is
+//!   [`targets::durable`].
+//! - `notes` is what a witness writes and `verify` reads; `witness` and `link` are the two ends of the connection between them.
+//! - `judge` holds what is found against what was noted, slot by slot. `verdict` says what that proves, and is strict: *kept* is said only
+//!   where the notes are whole, the power seems to have been cut under load, and enough was acknowledged just before.
+//!
+//! The order of a run is fixed, so that a failure leaves nothing half-made: the witness is reached and has proved that it knows the token;
+//! then everything is made on the target, durably; then the witness is told of the run and writes that down; then load begins.
+
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
+pub mod block;
+pub mod directory;
+pub mod judge;
+pub mod link;
+pub mod load;
+pub mod notes;
+pub mod opening;
+pub mod verdict;
+pub mod witness;
+
+/// Text of another machine, no longer than it is worth and with nothing that a terminal obeys.
+fn brief(text: &str) -> String {
+    const MOST_CHARS: usize = 300;
+    model::shown::shown(&text.chars().take(MOST_CHARS).collect::<String>()).into_owned()
+}

@@ -1,0 +1,153 @@
+//! `plimsoll durable witness`.
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::dry_run::DryRun;
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::net::At;
+use crate::cli::token::{self, TokenOf};
+use crate::cli::{Interrupt, say};
+use ::durable::notes::Writer;
+use ::durable::opening::How;
+use ::durable::witness::{self, Event, Summary};
+use model::units::{Nanos, group_thousands};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  plimsoll durable witness --listen 0.0.0.0 --notes cut1.notes
+  plimsoll durable witness --listen 10.0.0.9 --notes /net/cut1.notes
+  plimsoll durable witness --stdin --notes cut1.notes
+
+With `--stdin` a load is piped into it, and nothing but ssh is needed:
+
+  ssh db1 plimsoll durable load --target dir:/u01/durable \\
+    | plimsoll durable witness --stdin --notes cut1.notes
+
+Notes that are in the pipe when the power fails are lost, so fewer commits can be compared. Run the witness on a machine that keeps its \
+power. It notes one load and ends 10 s after that fell silent. Each note is written before it is answered, and flushed within a second. \
+On a network file system each is flushed before it is answered.";
+
+/// clap's own is one line that does not fit a terminal.
+const USAGE: &str = "\
+plimsoll durable witness [OPTIONS] --notes <FILE>
+         <--listen <ADDR[:PORT]>|--stdin>";
+
+/// Arguments of `plimsoll durable witness`.
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("way").args(["listen", "stdin"]).required(true), override_usage = USAGE)]
+pub(in crate::cli) struct Arguments {
+    /// Address to listen on, with or without a port
+    ///
+    /// 127.0.0.1 serves this machine alone, 0.0.0.0 every machine that can reach it.
+    #[arg(long, value_name = "ADDR[:PORT]", help_heading = "Network")]
+    listen: Option<At>,
+
+    /// Read notes of `durable load` from standard input
+    #[arg(long, help_heading = "Network")]
+    stdin: bool,
+
+    /// File with the token of the witness [default: the variable PLIMSOLL_WITNESS_TOKEN, else a new token]
+    #[arg(long, value_name = "FILE", conflicts_with = "stdin", help_heading = "Network")]
+    token_file: Option<PathBuf>,
+
+    /// File with the notes of the witness
+    #[arg(long, value_name = "FILE", help_heading = "Notes")]
+    notes: PathBuf,
+
+    /// Print what would be done, and exit
+    #[arg(long, help_heading = "Output")]
+    dry_run: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let Arguments { listen, notes, .. } = arguments;
+    let given = match listen {
+        Some(_) => token::given(TokenOf::Witness, arguments.token_file.as_deref())?,
+        None => None,
+    };
+    if arguments.dry_run {
+        let from = listen.as_ref().map_or("standard input".to_owned(), |At(address)| address.to_string());
+        let new = format!("`{}`, which must not exist", notes.display());
+        return DryRun::default().fact("from", from).fact("notes", new).print(None, false);
+    }
+    let interrupt = Interrupt::listen()?;
+    let listener = match listen {
+        Some(At(address)) => Some(bind(*address)?),
+        None => None,
+    };
+    let writer = Writer::make(notes).map_err(|error| {
+        let is_there = error.kind() == std::io::ErrorKind::AlreadyExists;
+        let hint = is_there.then(|| "each load has notes of its own: name a new file".to_owned());
+        let failure = Failure::of_file("make", notes, &error);
+        if is_there { failure.with_hint(hint) } else { failure }
+    })?;
+    let tell = |event: &Event| say::line(format_args!("{} {event}", jiff::Zoned::now().strftime("%H:%M:%S")));
+    let summary = match listener {
+        Some(listener) => {
+            let is_made = given.is_none();
+            let token = match given.map_or_else(token::made, Ok) {
+                Ok(token) => token,
+                Err(failure) => {
+                    writer.discard();
+                    return Err(failure);
+                }
+            };
+            greet(&listener, is_made.then(|| token.expose()));
+            witness::serve(&listener, &token.key(), writer, interrupt.flag(), &tell)
+        }
+        None => witness::listen(std::io::stdin(), writer, interrupt.flag(), &tell),
+    };
+    conclude(&summary?, arguments, &interrupt)
+}
+
+fn bind(address: std::net::SocketAddr) -> Result<TcpListener, Failure> {
+    let bound = TcpListener::bind(address).and_then(|listener| listener.set_nonblocking(true).map(|()| listener));
+    bound.map_err(|error| {
+        Failure::new(format_args!("cannot listen on {address}: {error}"))
+            .with_hint("name an address of this machine and a free port: `--listen 0.0.0.0:7018`".to_owned())
+    })
+}
+
+fn greet(listener: &TcpListener, token: Option<&str>) {
+    let Ok(address) = listener.local_addr() else { return };
+    say::line(format_args!("Listening on {address} (Ctrl-C ends it)"));
+    if let Some(token) = token {
+        say::line(format_args!("Token, shown this once: {token}"));
+        let host = if address.ip().is_unspecified() { format!("HOST:{}", address.port()) } else { address.to_string() };
+        say::line(format_args!(
+            "On the host of the load: PLIMSOLL_WITNESS_TOKEN={token} plimsoll durable run --witness {host} --target …"
+        ));
+    }
+    if address.ip().is_loopback() {
+        say::note("only this machine can reach it; a witness that loses its power with the load proves little");
+    }
+    // The address need not be read: the witness does its work without a reader, too.
+    let mut out = say::output();
+    let _ = std::io::Write::write_fmt(&mut out, format_args!("{address}\n"));
+    let _ = std::io::Write::flush(&mut out);
+}
+
+fn conclude(summary: &Summary, arguments: &Arguments, interrupt: &Interrupt) -> Result<Exit, Failure> {
+    let exit = interrupt.exit().unwrap_or(Exit::Done);
+    let Some(closing) = &summary.closing else {
+        say::line("no load came, so no notes are kept");
+        return Ok(interrupt.exit().unwrap_or(Exit::CouldNot));
+    };
+    let silent = Nanos(closing.silent_ms.saturating_mul(1_000_000));
+    let how = match closing.how {
+        How::Done => "the load is over".to_owned(),
+        How::Failed | How::TargetGone => format!("an error ended the load: {}", closing.why),
+        How::Silent => format!("the load has been silent for {silent}"),
+        How::Closed => format!("the connection or pipe was closed after {silent} of silence"),
+        How::Stopped => format!("ended after {silent} of silence"),
+    };
+    let notes = group_thousands(summary.notes as f64);
+    say::line(format_args!("{how}; {notes} commits are noted in `{}`", arguments.notes.display()));
+    if matches!(closing.how, How::Silent | How::Closed | How::Stopped) {
+        say::line("After the restart: `plimsoll durable verify --target … --notes FILE`, on the machine of the load");
+    }
+    Ok(exit)
+}
