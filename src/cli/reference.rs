@@ -33,7 +33,7 @@ const NEGATIVE: &[(&str, &str)] = &[
         "any load, `slob verify`, `orders verify`",
         "the data is not what was written, or an acknowledged commit or order is missing",
     ),
-    ("`durable verify`", "a commit that was acknowledged before the power failed is lost, torn or cannot be read"),
+    ("`durable verify`", "a commit that was acknowledged before the power failed is lost or torn"),
     ("loads of `io`", "a request failed, and no limit allows that"),
     ("`slob verify --scrub`", "a block has no intact copy, or copies could not be made equal"),
     ("`doctor`", "something on this machine makes a test impossible or wrong (`problem`)"),

@@ -6,7 +6,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -96,12 +96,13 @@ fn cut(place: &Place, target: &str, load: &[&str], notes: &str, more: &[(u32, u6
         .spawn()
         .unwrap();
     let mut pipe = witness.stdin.take().unwrap();
-    let (mut noted, mut last) = (0, vec![0; 8]);
+    let (mut noted, mut last, mut sessions) = (0, vec![0; 8], 8);
     for line in BufReader::new(load.stdout.take().unwrap()).lines() {
         let mut line = line.unwrap();
         if let Some(text) = line.strip_prefix("open ") {
             let mut opening: Value = serde_json::from_str(text).unwrap();
             opening["load"]["boot"] = "another".into();
+            sessions = opening["shape"]["sessions"].as_u64().unwrap() as usize;
             // A kill loses nothing that was written, and flushes take time.
             if opening["means"] == "none" {
                 opening["means"] = "fdatasync".into();
@@ -113,14 +114,15 @@ fn cut(place: &Place, target: &str, load: &[&str], notes: &str, more: &[(u32, u6
         {
             last[session] = seq;
             noted += 1;
-            if noted == 400 {
+            // Each session has gone round in its slots.
+            if last[..sessions].iter().all(|last| *last >= 100) {
                 load.kill().unwrap();
             }
         }
         writeln!(pipe, "{line}").unwrap();
     }
     load.wait().unwrap();
-    assert!(noted >= 400, "only {noted} commits were noted");
+    assert!(noted >= 200, "only {noted} commits were noted");
     for (session, count) in more {
         for next in 1..=*count {
             writeln!(pipe, "{session} {}", last[*session as usize] + next).unwrap();
@@ -374,7 +376,7 @@ fn what_has_no_meaning_is_refused_and_a_dry_run_makes_nothing() {
     for (line, message) in [
         ("durable load --target sim:", "keeps no commits"),
         ("durable load --target oracle://u@h/s", "keeps no commits"),
-        ("durable load --target pg:x --means fsync", "`--means` is for files"),
+        ("durable load --target pg:x --means dsync", "`--means` is for files"),
         ("durable load --target dir:x --sessions 1024 --blocks 100000", "are too many"),
         ("durable load --target postgres://h/d --sessions 1024 --blocks 1000", "are too many"),
         ("durable load --target dir:x --db-cache 64M", "is for a private server"),
@@ -434,7 +436,18 @@ fn on_a_private_server(target: &str, directory: &str) {
     assert_eq!(lost.code, Some(1), "{lost}");
     assert!((1..=2).contains(&counted(&lost.json(), "missing")), "{lost}");
     assert_eq!(reasons(&verify(&place, &target, "notes")), ["other_run"]);
-    place.done(&["durable", "drop", "--yes", "--target", &target]);
+    // A load in another schema stays, and so does the server.
+    let schema: &[&str] = if directory == "pg" { &["--db-schema", "other"] } else { &[] };
+    if !schema.is_empty() {
+        place.done(&[&["durable", "load", "--target", &target, "--duration", "0"], schema].concat());
+        place.done(&["durable", "drop", "--yes", "--target", &target]);
+        assert!(path.exists());
+    }
+    // A disk that lies leaves servers that do not start. They can be removed.
+    let broken = ["data/global/pg_control", "data/ibdata1"].map(|file| path.join(file));
+    fs::remove_file(broken.iter().find(|file| file.exists()).expect("a file without which no server starts")).unwrap();
+    let dropped = place.done(&[&["durable", "drop", "--yes", "--target", &target], schema].concat());
+    assert!(!path.exists() && dropped.stderr.contains("its contents are not known"), "{dropped}");
     // The whole server is gone, and the place is the same.
     assert_eq!(verify(&place, &target, "lost").code, Some(2), "it was dropped");
 }
@@ -458,6 +471,23 @@ fn a_server_on_this_machine_is_judged_by_its_boot() {
         let made = serde_json::from_str::<Value>(opening).unwrap()["made"].take();
         assert!(made["is_here"] == true && made["started_s"].as_u64().is_some(), "{made}");
         assert!(made["place"]["server"].as_str().unwrap().contains("/my/data"), "{made}");
+        place.done(&["durable", "drop", "--yes", "--target", &target]);
+        // A load under way is neither read nor removed, and ends where another program takes its rows away.
+        let witness = Witness::start(&place, "notes");
+        let mut command = place.plimsoll(&run_words(&target, &witness, &[]));
+        let command = command.env("PLIMSOLL_WITNESS_TOKEN", TOKEN).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut load = command.spawn().unwrap();
+        let said = wait_for(&mut load, "Cut the power");
+        wait_until("commits are noted", || fs::read(place.path("notes")).unwrap().len() > 2_000);
+        let removal = place.run(&["durable", "drop", "--yes", "--target", &target]);
+        assert!(removal.code == Some(2) && removal.stderr.contains("another process makes or removes"), "{removal}");
+        let mut client = Command::new("mariadb");
+        client.arg(format!("--socket={}", socket.display())).args(["--user=root", "plimsoll"]);
+        client.args(["-e", "DELETE FROM plimsoll_durable_commits"]);
+        assert!(client.status().expect("a client comes with the server").success());
+        let said: Vec<String> = said.lines().map_while(Result::ok).collect();
+        assert_eq!(load.wait().unwrap().code(), Some(2));
+        assert!(said.iter().any(|line| line.contains("a commit changed 0 rows")), "{said:?}");
         // What is on the server besides stays.
         place.done(&["durable", "drop", "--yes", "--target", &target]);
         assert_eq!(place.run(&["durable", "drop", "--yes", "--target", &target]).code, Some(2));

@@ -154,6 +154,11 @@ impl LossyDisk {
         Ok(Self { store })
     }
 
+    /// Whether there is anything that a cut would lose.
+    pub fn has_unwritten(&self) -> bool {
+        !locked(&self.store).cache.is_empty()
+    }
+
     /// Cuts its power; the guest has to be ended before. How many pages are lost.
     pub fn lose_power(&self) -> usize {
         locked(&self.store).lose()

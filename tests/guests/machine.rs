@@ -94,6 +94,8 @@ pub enum Role {
         vdb: Option<PathBuf>,
         /// Whether it goes on with what a guest in the same folder had written.
         goes_on: bool,
+        /// Whether it reaches the host.
+        has_network: bool,
     },
 }
 
@@ -151,6 +153,10 @@ impl Guest {
         qemu.arg("-serial").arg(format!("file:{}", folder.join("console").display()));
         qemu.arg("-fsdev").arg(format!("local,id=share,security_model=none,path={}", folder.join("share").display()));
         qemu.args(["-device", "virtio-9p-pci,fsdev=share,mount_tag=share"]);
+        if matches!(role, Role::Whole { has_network: true, .. }) {
+            // QEMU's own network, in which the host is 10.0.2.2.
+            qemu.args(["-netdev", "user,id=net", "-device", "virtio-net-pci,netdev=net"]);
+        }
         match role {
             Role::Probe => {}
             Role::Small { program, .. } => read_only(&mut qemu, "program", program),
@@ -213,9 +219,9 @@ impl Guest {
     }
 
     /// Runs the part of a theme before its power cut, and leaves the guest under load.
-    pub fn run_until(&mut self, theme: &Theme, cut: &PowerCut) -> Result<PathBuf, String> {
+    pub fn run_until(&mut self, theme: &Theme, cut: &PowerCut, witness: &str) -> Result<PathBuf, String> {
         let folder = self.folder.join("share").join(format!("{}-before", theme.name));
-        self.go(theme, folder, |folder| theme.write_until(cut, folder))
+        self.go(theme, folder, |folder| theme.write_until(cut, witness, folder))
     }
 
     fn go(
@@ -273,6 +279,24 @@ impl Guest {
             thread::sleep(Duration::from_millis(50));
         }
         false
+    }
+
+    /// Cuts its power when `is_time`, which it cannot change meanwhile; after some time it is cut all the same.
+    pub fn kill_when(&mut self, is_time: impl Fn() -> bool) {
+        let signal = |process: &Child, signal| {
+            let _ = rustix::process::kill_process(rustix::process::Pid::from_child(process), signal);
+        };
+        for _ in 0..500 {
+            signal(&self.process, rustix::process::Signal::STOP);
+            // What it had said before is still on the way.
+            thread::sleep(Duration::from_millis(5));
+            if is_time() {
+                break;
+            }
+            signal(&self.process, rustix::process::Signal::CONT);
+            thread::sleep(Duration::from_millis(20));
+        }
+        self.kill();
     }
 
     /// As when its power is cut.

@@ -15,6 +15,7 @@ mod place;
 mod theme;
 mod themes_by_kernel;
 mod tried_on;
+mod witness;
 
 use std::path::Path;
 use std::time::Duration;

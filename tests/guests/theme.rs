@@ -60,6 +60,10 @@ pub struct Theme {
 #[serde(deny_unknown_fields)]
 pub struct PowerCut {
     pub disk: Honesty,
+    /// Whether there is a witness of `plimsoll durable` on the host, which outlives the guest. Its load knows it as `$WITNESS`, and its
+    /// notes are in `/share/cut.notes` after the cut.
+    #[serde(default)]
+    pub witness: bool,
     /// The command that is cut off.
     pub load: String,
     /// How long it puts on load before.
@@ -150,11 +154,11 @@ impl Theme {
         self.except.as_ref().is_none_or(|except| !except.kernels.iter().any(|other| other == kernel))
     }
 
-    /// The same for the time before its power cut: what it writes then, and a script that ends while load goes on.
-    pub fn write_until(&self, cut: &PowerCut, folder: &Path) -> std::io::Result<()> {
+    /// The same for the time before its power cut: what it writes then, with what its load knows of a `witness`, and a script that ends while load goes on.
+    pub fn write_until(&self, cut: &PowerCut, witness: &str, folder: &Path) -> std::io::Result<()> {
         fs::create_dir_all(folder)?;
         fs::write(folder.join("setup.sh"), format!("{LIBRARY}{STRICT}{}\n", self.setup))?;
-        fs::write(folder.join("load.sh"), format!("{LIBRARY}{}\n", cut.load))?;
+        fs::write(folder.join("load.sh"), format!("{LIBRARY}{witness}{}\n", cut.load))?;
         let script = format!("{LIBRARY}begin {}\npiece setup\nuntil_cut {}\n", self.name, cut.after_seconds);
         fs::write(folder.join("script"), script)
     }

@@ -13,6 +13,7 @@ use crate::kernel::{self, KERNELS, Kernel};
 use crate::lossy_disk::LossyDisk;
 use crate::machine::{Accelerator, Guest, Role};
 use crate::theme::{self, PowerCut, Theme};
+use crate::witness::Witness;
 use crate::{image, judge, place, tried_on};
 
 /// Guests at a time: more would only wait for each other on two processors.
@@ -61,7 +62,9 @@ impl Queue {
 
 struct Site<'a> {
     accelerator: Accelerator,
+    /// The program as guests get it, and as it runs here.
     program: PathBuf,
+    host_program: &'a Path,
     root: PathBuf,
     folder: &'a Path,
     queue: Mutex<Queue>,
@@ -69,8 +72,8 @@ struct Site<'a> {
 }
 
 impl Site<'_> {
-    fn role(&self, vdb: Option<PathBuf>, goes_on: bool) -> Role {
-        Role::Whole { program: self.program.clone(), root: self.root.clone(), vdb, goes_on }
+    fn role(&self, vdb: Option<PathBuf>, goes_on: bool, has_network: bool) -> Role {
+        Role::Whole { program: self.program.clone(), root: self.root.clone(), vdb, goes_on, has_network }
     }
 }
 
@@ -120,6 +123,7 @@ pub fn try_all(program: &Path, folder: &Path) -> Result<(), String> {
     let site = Site {
         accelerator,
         program: disk,
+        host_program: program,
         root,
         folder,
         queue: Mutex::new(queue),
@@ -179,7 +183,7 @@ fn try_one(
         return cut_power(site, kernel, theme, cut, &folder);
     }
     if guest.is_none() {
-        let role = site.role(None, false);
+        let role = site.role(None, false, false);
         *guest = Some((kernel.clone(), Guest::boot(kernel, site.accelerator, &role, &folder)?));
     }
     let Some((_, running)) = guest.as_mut() else { return Err("no guest runs".to_owned()) };
@@ -207,18 +211,26 @@ fn cut_power(site: &Site, kernel: &Kernel, theme: &Theme, cut: &PowerCut, folder
     let place = tempfile::tempdir().map_err(|error| error.to_string())?;
     let socket = place.path().join("disk");
     let disk = LossyDisk::serve(cut.disk, &socket).map_err(|error| error.to_string())?;
-    let mut guest = Guest::boot(kernel, site.accelerator, &site.role(Some(socket.clone()), false), folder)?;
-    let before = guest.run_until(theme, cut)?;
-    guest.kill();
+    let notes = place.path().join("cut.notes");
+    let mut witness = if cut.witness { Some(Witness::start(site.host_program, &notes)?) } else { None };
+    let role = site.role(Some(socket.clone()), false, cut.witness);
+    let mut guest = Guest::boot(kernel, site.accelerator, &role, folder)?;
+    let before = guest.run_until(theme, cut, &witness.as_ref().map(Witness::variables).unwrap_or_default())?;
+    // Between flushes, when the disk has something to lose.
+    guest.kill_when(|| disk.has_unwritten());
     let lost = disk.lose_power();
     let wrong = judge::problems(&Theme { step: Vec::new(), ..theme.clone() }, &before);
     if !wrong.is_empty() {
         return Ok(wrong);
     }
+    if let Some(witness) = &mut witness {
+        witness.ends()?;
+        fs::copy(&notes, folder.join("share/cut.notes")).map_err(|error| format!("{}: {error}", notes.display()))?;
+    }
     if lost == 0 {
         return Err("the power cut lost nothing, so nothing is shown".to_owned());
     }
-    let mut guest = Guest::boot(kernel, site.accelerator, &site.role(Some(socket), true), folder)?;
+    let mut guest = Guest::boot(kernel, site.accelerator, &site.role(Some(socket), true, false), folder)?;
     let after = theme.after(cut);
     let results = guest.run(&after)?;
     let wrong = judge::problems(&after, &results);

@@ -21,8 +21,6 @@ use targets::durable::{Found, Owner, Shape, Torn};
 pub const SECTOR_BYTES: usize = 512;
 /// What a commit writes.
 pub const BLOCK_BYTES: usize = 8192;
-/// Alignment that a direct request has to memory and in files, on every device known.
-pub const ALIGNMENT: usize = 4096;
 
 const MAGIC: &[u8; 8] = b"PLIMDUR1";
 const FILLING: std::ops::Range<usize> = 48..SUM;
@@ -30,33 +28,6 @@ const SUM: usize = 504;
 /// Odd numbers without a pattern, from the golden ratio and its square root.
 const BY_COMMIT: u64 = 0x9e37_79b9_7f4a_7c15;
 const BY_PLACE: u64 = 0xc2b2_ae3d_27d4_eb4f;
-
-/// Memory that starts where a direct request may start.
-#[derive(Debug)]
-pub struct AlignedBytes {
-    bytes: Vec<u8>,
-    start: usize,
-    length: usize,
-}
-
-impl AlignedBytes {
-    /// Zeroes.
-    pub fn new(length: usize) -> Self {
-        let bytes = vec![0; length + ALIGNMENT];
-        let start = bytes.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
-        Self { bytes, start, length }
-    }
-
-    /// All of it.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes[self.start..self.start + self.length]
-    }
-
-    /// All of it, to be changed.
-    pub fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes[self.start..self.start + self.length]
-    }
-}
 
 /// Writes commit `owner` into a block.
 pub fn fill(block: &mut [u8], owner: &Owner, wall_ns: u64) {
@@ -127,7 +98,7 @@ pub fn read(block: &[u8], shape: &Shape, session: u32, slot: u32) -> Found {
         (Some(seq), Some(lowest)) if seq == lowest && blanks + strange == 0 => Found::Whole { seq },
         (None, _) if blanks == sectors => Found::Blank,
         (None, _) if same_stranger == sectors => stranger.map_or(Found::Blank, Found::Foreign),
-        _ => Found::Torn(Torn { oldest: oldest.filter(|_| blanks == 0), newest, strange }),
+        _ => Found::Torn(Torn { oldest: if blanks > 0 { Some(0) } else { oldest }, newest, strange }),
     }
 }
 
@@ -174,7 +145,7 @@ mod tests {
         torn[4096 + 300] ^= 1;
         assert_eq!(read(&torn, &SHAPE, 2, 4), Found::Torn(Torn { oldest: Some(5), newest: Some(13), strange: 1 }));
         let begun = [&new[..512], &vec![0; BLOCK_BYTES - 512]].concat();
-        assert_eq!(read(&begun, &SHAPE, 2, 4), Found::Torn(Torn { oldest: None, newest: Some(13), strange: 0 }));
+        assert_eq!(read(&begun, &SHAPE, 2, 4), Found::Torn(Torn { oldest: Some(0), newest: Some(13), strange: 0 }));
         let noise = vec![0x5a; BLOCK_BYTES];
         assert_eq!(read(&noise, &SHAPE, 2, 4), Found::Torn(Torn { oldest: None, newest: None, strange: 16 }));
     }
@@ -203,13 +174,5 @@ mod tests {
             let _ = read(&block, &SHAPE, 2, 4);
             let _ = read(&bytes, &SHAPE, u32::MAX, u32::MAX);
         });
-    }
-
-    #[test]
-    fn memory_for_direct_requests_is_aligned() {
-        let mut memory = AlignedBytes::new(BLOCK_BYTES);
-        assert_eq!((memory.bytes().as_ptr() as usize % ALIGNMENT, memory.bytes().len()), (0, BLOCK_BYTES));
-        memory.bytes_mut().fill(7);
-        assert!(memory.bytes().iter().all(|byte| *byte == 7));
     }
 }

@@ -11,10 +11,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use files::How;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::block::{self, AlignedBytes, BLOCK_BYTES};
+use crate::block::{self, BLOCK_BYTES};
 use crate::opening::Means;
 use measure::os;
 use model::plain::{self, Links};
@@ -23,16 +24,21 @@ use targets::database::DropPlan;
 use targets::durable::{
     CommitTarget, Committer, Committers, FileSystem, Found, Made, Owner, Place, Presence, Shape, whereabouts,
 };
+use targets::group::buffer::Buffer;
 use targets::{DatabaseError, FileContext as _, TargetError};
 
 /// The file that says whose the others are.
 const OPENING: &str = "plimsoll-durable.json";
 /// The file that says that the load has ended.
 const ENDED: &str = "plimsoll-durable.ended";
-/// Longest of the two.
+/// The file that says that the others are being removed.
+const DROPPING: &str = "plimsoll-durable.dropping";
+/// Longest of them.
 const MAX_OPENING: Bytes = Bytes::kib(4);
 /// Version of everything that is made here.
 const FORMAT: u32 = 1;
+/// Room that a load leaves.
+const SLACK_BYTES: u64 = 1 << 20;
 /// What is written or read at once.
 const PIECE_BYTES: usize = 1 << 20;
 
@@ -45,6 +51,9 @@ enum DirectoryError {
     #[error("`{}` is in use by {holder}", path.display())]
     #[diagnostic(help("wait until it ends, or use another directory: `--target dir:PATH`"))]
     InUse { path: PathBuf, holder: String },
+    #[error("`{}` holds a load of commits that is half removed", path.display())]
+    #[diagnostic(help("remove the rest: `plimsoll durable drop --target dir:{}`", path.display()))]
+    HalfRemoved { path: PathBuf },
     #[error("`{}` holds no load of commits", path.display())]
     #[diagnostic(help(
         "name the directory that `plimsoll durable run` was given; `plimsoll slob drop` removes data of the engine"
@@ -149,12 +158,13 @@ impl CommitDirectory {
         if found.is_remote() {
             return Err(DirectoryError::Remote { path, file_system }.into());
         }
-        let needed = Bytes(shape.slots() * BLOCK_BYTES as u64);
+        // With room for what the file system itself needs, and for the mark at the end.
+        let needed = Bytes(shape.slots() * BLOCK_BYTES as u64 + SLACK_BYTES);
         if let Some(space) = os::space(&path).filter(|space| space.available_bytes < needed.0) {
             return Err(DirectoryError::NoSpace { path, needed, available: Bytes(space.available_bytes) }.into());
         }
         self.write_opening(shape)?;
-        let zeroes = AlignedBytes::new(PIECE_BYTES);
+        let zeroes = Buffer::new(PIECE_BYTES);
         for session in 0..shape.sessions {
             let file_path = self.file(session);
             let no_direct = |source: io::Error| match source.raw_os_error().map(Errno::from_raw_os_error) {
@@ -170,7 +180,7 @@ impl CommitDirectory {
                     return Err(TargetError::Interrupted);
                 }
                 let bytes = usize::try_from(length - at).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
-                write_at_once(&file, &zeroes.bytes()[..bytes], at).map_err(no_direct)?;
+                write_at_once(&file, &zeroes[..bytes], at).map_err(no_direct)?;
             }
             file.sync_all().of_file("make durable", &file_path)?;
         }
@@ -191,14 +201,14 @@ impl CommitDirectory {
     fn write_opening(&mut self, shape: &Shape) -> Result<(), TargetError> {
         let path = self.path.join(OPENING);
         let Some(own) = &mut self.made else { return Ok(()) };
-        let mut file = files::make_new(&path, How { mode: 0o644, ..How::default() }).of_file("make", &path)?;
-        file.try_lock().map_err(io::Error::from).of_file("lock", &path)?;
+        let file = files::make_new(&path, How { mode: 0o644, ..How::default() }).of_file("make", &path)?;
         let kept =
             Kept { format: FORMAT, shape: *shape, made_directory: own.made_directory, process: std::process::id() };
+        // From here on what is there is ours, and goes where the rest cannot be made.
+        let file = own.opening.insert(file);
+        file.try_lock().map_err(io::Error::from).of_file("lock", &path)?;
         let text = serde_json::to_string(&kept).map_err(io::Error::from).of_file("write", &path)?;
-        writeln!(file, "{text}").and_then(|()| file.sync_all()).of_file("write", &path)?;
-        own.opening = Some(file);
-        Ok(())
+        writeln!(file, "{text}").and_then(|()| file.sync_all()).of_file("write", &path)
     }
 
     /// Reads the file of a session. Returns what is missing of it besides commits.
@@ -222,8 +232,7 @@ impl CommitDirectory {
                     false => visit(session, slot, Found::Unreadable(error.to_string())),
                 };
                 (0..shape.blocks).for_each(fault);
-                let how = if is_gone { "is gone".to_owned() } else { format!("cannot be opened: {error}") };
-                return Ok(Some(format!("`{}` {how}", path.display())));
+                return Ok(is_gone.then(|| format!("`{}` is gone", path.display())));
             }
         };
         let ends_early = read_blocks(&file, &path, (shape, session), stop, visit)?;
@@ -250,7 +259,7 @@ fn read_blocks(
     stop: &AtomicBool,
     visit: &mut dyn FnMut(u32, u32, Found),
 ) -> Result<bool, TargetError> {
-    let mut memory = AlignedBytes::new(PIECE_BYTES);
+    let mut memory = Buffer::new(PIECE_BYTES);
     let in_piece = (PIECE_BYTES / BLOCK_BYTES) as u32;
     let mut ends_early = false;
     for first in (0..shape.blocks).step_by(in_piece as usize) {
@@ -259,17 +268,17 @@ fn read_blocks(
         }
         let count = in_piece.min(shape.blocks - first);
         let bytes = count as usize * BLOCK_BYTES;
-        match read_at_once(file, &mut memory.bytes_mut()[..bytes], offset_of(first)) {
+        match read_at_once(file, &mut memory[..bytes], offset_of(first)) {
             Ok(read) => {
                 ends_early |= read < bytes;
-                for (slot, one) in (first..).zip(memory.bytes()[..bytes].chunks_exact(BLOCK_BYTES)) {
+                for (slot, one) in (first..).zip(memory[..bytes].chunks_exact(BLOCK_BYTES)) {
                     visit(session, slot, block::read(one, shape, session, slot));
                 }
             }
             // Which of them it is, is found one by one.
             Err(error) if is_of_the_media(&error) => {
                 for slot in first..first + count {
-                    let (at, one) = (offset_of(slot), &mut memory.bytes_mut()[..BLOCK_BYTES]);
+                    let (at, one) = (offset_of(slot), &mut memory[..BLOCK_BYTES]);
                     let found = match read_at_once(file, one, at) {
                         Ok(read) => {
                             ends_early |= read < BLOCK_BYTES;
@@ -354,28 +363,36 @@ impl CommitTarget for CommitDirectory {
         if let Some(elsewhere) = elsewhere(&path, made)? {
             return Ok(elsewhere);
         }
+        // A snapshot or a copy at another place is of another time.
+        let now = whereabouts(&path);
+        if now != made.at {
+            return Ok(Presence::Elsewhere { made: made.at.clone(), now });
+        }
+        if names.iter().any(|name| name == DROPPING) {
+            return Err(DirectoryError::HalfRemoved { path }.into());
+        }
         if !names.iter().any(|name| is_ours(name)) {
             return self.nothing_there(made);
         }
         let mut missing = Vec::new();
         let _hold = hold(&path)?;
-        match kept(&path) {
-            Ok(Some(kept)) if kept.shape.run != shape.run => return Ok(Presence::OtherRun { run: kept.shape.run }),
-            Ok(Some(kept)) if kept.format != FORMAT => {
-                return Err(DirectoryError::OtherVersion { path, format: kept.format }.into());
+        match opening_in(&path) {
+            Ok(Opening::OfVersion(format)) => return Err(DirectoryError::OtherVersion { path, format }.into()),
+            Ok(Opening::Kept(kept)) if kept.shape.run != shape.run => {
+                return Ok(Presence::OtherRun { run: kept.shape.run });
             }
-            Ok(Some(kept)) if kept.shape == *shape => {}
+            Ok(Opening::Kept(kept)) if kept.shape == *shape => {}
             Ok(_) => missing.push(format!("`{OPENING}` is damaged")),
             Err(error) if error.kind() == ErrorKind::NotFound => missing.push(format!("`{OPENING}` is gone")),
-            Err(error) if is_of_the_media(&error) => missing.push(format!("`{OPENING}` cannot be read: {error}")),
+            // It may be there once its path is up again.
             Err(error) => return Err(error).of_file("read", &path.join(OPENING)),
         }
         for session in 0..shape.sessions {
             missing.extend(self.read_session(shape, session, stop, visit)?);
         }
-        let ended = plain::read_text(&path.join(ENDED), Links::Refused, MAX_OPENING);
-        let has_ended = ended.is_ok_and(|text| text.trim() == shape.run.to_string());
-        Ok(Presence::There { has_ended, started_s: None, missing })
+        // Whatever is left of it: the load made it in a directory without one.
+        let has_ended = names.iter().any(|name| name == ENDED);
+        Ok(Presence::There { has_ended, started_s: None, missing, loses: Vec::new() })
     }
 
     fn plan_drop(&mut self, _: &AtomicBool) -> Result<Box<dyn DropPlan + '_>, TargetError> {
@@ -391,7 +408,7 @@ impl CommitTarget for CommitDirectory {
         }
         items.sort();
         let hold = hold(&path)?;
-        let made_directory = kept(&path).is_ok_and(|kept| kept.is_some_and(|kept| kept.made_directory));
+        let made_directory = matches!(opening_in(&path), Ok(Opening::Kept(kept)) if kept.made_directory);
         Ok(Box::new(FilesToRemove { path, items, made_directory, _hold: hold }))
     }
 
@@ -423,12 +440,20 @@ impl DropPlan for FilesToRemove {
     }
 }
 
-/// Removes what is ours in a directory, the opening last, so that a removal that is cut off is known for one. Then the directory, if it was
-/// made with them and nothing else is in it.
+/// Removes what is ours in a directory, with a mark that goes last, so that a removal that is cut off is known for one. Then the directory,
+/// if it was made with them and nothing else is in it.
 fn remove_all(path: &Path, made_directory: bool) -> Result<(), TargetError> {
+    let mark = path.join(DROPPING);
+    match files::make_new(&mark, How { mode: 0o644, ..How::default() }) {
+        // Where no file fits any more, a removal is what helps.
+        Err(error) if ![ErrorKind::AlreadyExists, ErrorKind::StorageFull].contains(&error.kind()) => {
+            return Err(error).of_file("make", &mark);
+        }
+        _ => files::sync_directory(path).of_file("make durable", path)?,
+    }
     let mut names = names_in(path).of_file("list", path)?;
     names.retain(|name| is_ours(name));
-    names.sort_by_key(|name| name == OPENING);
+    names.sort_by_key(|name| name == DROPPING);
     for name in names {
         let file = path.join(name);
         files::remove(&file).of_file("remove", &file)?;
@@ -452,7 +477,7 @@ impl Committers for Files<'_> {
         let path = self.0.file(session);
         let how = How { direct: true, durable: *means == Means::Dsync, ..How::default() };
         let file = files::open_own(&path, how).of_file("open", &path)?;
-        Ok(Box::new(OneFile { file, path, means: *means, shape, session, memory: AlignedBytes::new(BLOCK_BYTES) }))
+        Ok(Box::new(OneFile { file, path, means: *means, shape, session, memory: Buffer::new(BLOCK_BYTES) }))
     }
 }
 
@@ -462,16 +487,16 @@ struct OneFile {
     means: Means,
     shape: Shape,
     session: u32,
-    memory: AlignedBytes,
+    memory: Buffer,
 }
 
 impl Committer for OneFile {
     fn commit(&mut self, seq: u64, _: &AtomicBool) -> Result<(), TargetError> {
         let Self { file, path, means, shape, session, memory } = self;
         let slot = shape.slot_of(seq);
-        block::fill(memory.bytes_mut(), &Owner { run: shape.run, session: *session, slot, seq }, measure::wall_ns());
+        block::fill(memory, &Owner { run: shape.run, session: *session, slot, seq }, measure::wall_ns());
         let offset = offset_of(slot);
-        write_at_once(file, memory.bytes(), offset).map_err(|source| TargetError::Request {
+        write_at_once(file, memory, offset).map_err(|source| TargetError::Request {
             action: "write",
             path: path.clone(),
             offset,
@@ -480,7 +505,6 @@ impl Committer for OneFile {
         })?;
         let flushed = match means {
             Means::Fdatasync => file.sync_data(),
-            Means::Fsync => file.sync_all(),
             Means::Dsync | Means::None => Ok(()),
         };
         flushed.of_file("make durable", path)
@@ -495,7 +519,7 @@ fn file_name(session: u32) -> String {
 fn is_ours(name: &str) -> bool {
     let number = || name.strip_prefix("plimsoll-durable-")?.strip_suffix(".blocks");
     let is_number = |text: &str| text.len() >= 4 && text.bytes().all(|byte| byte.is_ascii_digit());
-    name == OPENING || name == ENDED || number().is_some_and(is_number)
+    [OPENING, ENDED, DROPPING].contains(&name) || number().is_some_and(is_number)
 }
 
 fn parent_of(path: &Path) -> &Path {
@@ -506,13 +530,31 @@ fn names_in(path: &Path) -> io::Result<Vec<String>> {
     fs::read_dir(path)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
 }
 
-/// What the opening says; none where it is damaged.
-fn kept(path: &Path) -> io::Result<Option<Kept>> {
-    match plain::read_text(&path.join(OPENING), Links::Refused, MAX_OPENING) {
-        Ok(text) => Ok(serde_json::from_str(&text).ok()),
-        Err(error) if [ErrorKind::InvalidData, ErrorKind::FileTooLarge].contains(&error.kind()) => Ok(None),
-        Err(error) => Err(error),
+/// What the file that says whose the others are holds.
+enum Opening {
+    Kept(Kept),
+    /// Of another version, by the number of its form.
+    OfVersion(u32),
+    Damaged,
+}
+
+fn opening_in(path: &Path) -> io::Result<Opening> {
+    #[derive(Deserialize)]
+    struct Form {
+        format: u32,
     }
+    let text = match plain::read_text(&path.join(OPENING), Links::Refused, MAX_OPENING) {
+        Ok(text) => text,
+        Err(error) if [ErrorKind::InvalidData, ErrorKind::FileTooLarge].contains(&error.kind()) => {
+            return Ok(Opening::Damaged);
+        }
+        Err(error) => return Err(error),
+    };
+    Ok(match (serde_json::from_str::<Form>(&text), serde_json::from_str(&text)) {
+        (Ok(Form { format }), _) if format != FORMAT => Opening::OfVersion(format),
+        (_, Ok(kept)) => Opening::Kept(kept),
+        _ => Opening::Damaged,
+    })
 }
 
 /// Whether a read failed because what was written cannot be had any more, as opposed to a request that could not be made.
@@ -528,8 +570,10 @@ fn hold(path: &Path) -> Result<Option<File>, TargetError> {
     match file.try_lock_shared() {
         Ok(()) => Ok(Some(file)),
         Err(TryLockError::WouldBlock) => {
-            let holder = kept(path).ok().flatten().map(|kept| format!("process {}", kept.process));
-            let holder = holder.unwrap_or_else(|| "another process".to_owned());
+            let holder = match opening_in(path) {
+                Ok(Opening::Kept(kept)) => format!("process {}", kept.process),
+                _ => "another process".to_owned(),
+            };
             Err(DirectoryError::InUse { path: path.to_owned(), holder }.into())
         }
         // A file system without locks has no load that holds one.
@@ -539,11 +583,11 @@ fn hold(path: &Path) -> Result<Option<File>, TargetError> {
 
 /// Opens a file of ours past the page cache, or through it where that is not possible any more.
 fn open_to_read(path: &Path) -> io::Result<File> {
-    // What has its place may be a pipe, which would be waited for.
-    drop(plain::open(path, Links::Refused)?);
-    match files::open_to_read(path, How { direct: true, ..How::default() }) {
-        Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => plain::open(path, Links::Refused),
-        opened => opened,
+    let file = plain::open(path, Links::Refused)?;
+    let flags = fcntl_getfl(&file)?;
+    match fcntl_setfl(&file, flags | OFlags::DIRECT) {
+        Ok(()) | Err(Errno::INVAL) => Ok(file),
+        Err(error) => Err(error.into()),
     }
 }
 

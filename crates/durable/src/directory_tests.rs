@@ -51,7 +51,10 @@ fn commits_are_read_as_they_were_made_by_all_means() {
     for (_, means) in Means::ALL {
         let Some((_folder, path, made)) = loaded(means) else { return };
         let (presence, found) = read(&path, &made);
-        assert_eq!(presence, Presence::There { has_ended: false, started_s: None, missing: Vec::new() });
+        assert_eq!(
+            presence,
+            Presence::There { has_ended: false, started_s: None, missing: Vec::new(), loses: Vec::new() }
+        );
         assert_eq!(found.len(), 16);
         for slot in 0..8 {
             let last = if slot < 3 { 9 + u64::from(slot) } else { 1 + u64::from(slot) };
@@ -185,6 +188,33 @@ fn a_directory_that_is_gone_is_known_by_its_file_system() {
     // Nor is anything gone in a directory that the load was never in.
     let wrong = read(&folder.path().join("mistyped"), &made).0;
     assert!(matches!(&wrong, Presence::Elsewhere { made, .. } if made.ends_with("/commits")), "{wrong:?}");
+}
+
+#[test]
+fn a_copy_elsewhere_and_what_is_half_removed_have_lost_nothing() {
+    let Some((folder, path, made)) = loaded(Means::Fdatasync) else { return };
+    let error = |path: &Path| {
+        let mut target = CommitDirectory::new(path.to_owned(), Means::Fdatasync);
+        target.read(&SHAPE, &made, &NEVER, &mut |_, _, _| {}).unwrap_err()
+    };
+    fs::write(path.join(DROPPING), "").unwrap();
+    assert!(error(&path).to_string().contains("half removed"));
+    fs::remove_file(path.join(DROPPING)).unwrap();
+    // A later version may know more.
+    let opening = fs::read_to_string(path.join(OPENING)).unwrap();
+    let later = opening.replacen("\"format\":1", "\"format\":2,\"more\":0", 1);
+    fs::write(path.join(OPENING), later).unwrap();
+    assert!(error(&path).to_string().contains("in format 2"));
+    fs::write(path.join(OPENING), "{}").unwrap();
+    assert!(matches!(read(&path, &made).0, Presence::There { missing, .. } if missing.len() == 1));
+    fs::write(path.join(OPENING), opening).unwrap();
+    // A snapshot that is mounted elsewhere is of another time.
+    let other = folder.path().join("snapshot");
+    fs::rename(&path, &other).unwrap();
+    assert!(matches!(read(&other, &made).0, Presence::Elsewhere { .. }));
+    // What cannot be removed leaves the mark, and the next removal goes on.
+    CommitDirectory::new(other.clone(), Means::Fdatasync).plan_drop(&NEVER).unwrap().run(&NEVER).unwrap();
+    assert!(!other.exists());
 }
 
 #[test]

@@ -76,8 +76,6 @@ pub struct Findings {
     pub beyond: u64,
     /// Sessions that have more beyond than the one under way.
     pub sessions_beyond: u32,
-    /// Sessions that have commits and no note.
-    pub sessions_unnoted: u32,
     /// The first faults.
     #[serde(skip)]
     pub listed: Vec<Fault>,
@@ -165,7 +163,6 @@ impl Seen<'_> {
         let beyond = highest.saturating_sub(noted);
         into.beyond = into.beyond.max(beyond);
         into.sessions_beyond += u32::from(beyond > 1);
-        into.sessions_unnoted += u32::from(noted == 0 && beyond > 0);
         into.under_way_whole += u32::from(highest_whole == under_way);
         let mut fault = |slot: u32, seq: u64, fate: Fate| {
             match fate {
@@ -231,13 +228,9 @@ impl Seen<'_> {
     }
 }
 
-/// The oldest commit that a torn slot still has parts of; 0 where a part is blank again. Noise may be of any.
+/// The oldest commit that a torn slot still has parts of; 0 where a part is blank again. What is under way may leave noise alone.
 fn leaves(torn: Torn) -> u64 {
-    match (torn.oldest, torn.newest) {
-        (Some(oldest), _) => oldest,
-        (None, Some(_)) => 0,
-        (None, None) => u64::MAX,
-    }
+    torn.oldest.unwrap_or(u64::MAX)
 }
 
 /// The last commit of a slot up to number `last` of its session; 0 for none.
@@ -292,7 +285,7 @@ mod tests {
         let lost = answered(6, [whole(9), whole(10), whole(3), whole(12)]);
         assert_eq!((lost.missing, lost.listed[0].seq, lost.oldest_us), (1, 11, None));
         let unnoted = answered(0, [whole(1), Found::Blank, Found::Blank, Found::Blank]);
-        assert_eq!((unnoted.sessions_unnoted, unnoted.compared, unnoted.faults()), (1, 0, 0));
+        assert_eq!((unnoted.sessions_beyond, unnoted.beyond, unnoted.compared, unnoted.faults()), (0, 1, 0, 0));
     }
 
     #[test]
@@ -348,7 +341,7 @@ mod tests {
         let found = answered(10, [whole(9), whole(10), torn(3, 11, 0), whole(8)]);
         assert_eq!((found.torn, found.listed[0].seq), (1, 7));
         // Nor does it make blank again what was acknowledged.
-        let found = answered(6, [whole(5), whole(6), torn(None, 7, 0), whole(4)]);
+        let found = answered(6, [whole(5), whole(6), torn(0, 7, 0), whole(4)]);
         assert_eq!((found.torn, found.listed[0].seq), (1, 3));
         // A part of number 8 proves that number 7 was acknowledged, and that a note is missing.
         let found = answered(6, [whole(5), whole(6), whole(3), torn(4, 8, 0)]);

@@ -30,8 +30,4 @@ pub mod opening;
 pub mod verdict;
 pub mod witness;
 
-/// Text of another machine, no longer than it is worth and with nothing that a terminal obeys.
-fn brief(text: &str) -> String {
-    const MOST_CHARS: usize = 300;
-    model::shown::shown(&text.chars().take(MOST_CHARS).collect::<String>()).into_owned()
-}
+use targets::network::wire::short as brief;

@@ -1,11 +1,17 @@
 //! The load's end: says what was acknowledged, and waits until that is noted.
 
 use std::collections::VecDeque;
+use std::fs::File;
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 use crate::brief;
 use crate::opening::Opening;
@@ -17,6 +23,10 @@ use targets::network::wire::{Control, Token, Version, WireError, prove_load};
 const CONNECTS_IN: Duration = Duration::from_secs(10);
 /// How long an answer may take before the witness is taken for gone.
 const ANSWERS_IN: Duration = Duration::from_secs(10);
+/// How long a user who ends a load waits for a pipe that takes nothing.
+const TAKES_IN: Duration = Duration::from_secs(2);
+/// A pipe that takes anything takes so much at once (`PIPE_BUF`, see pipe(7)).
+const NEVER_BLOCKS: usize = 4096;
 /// How often threads look whether they are to end.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
@@ -52,7 +62,9 @@ pub enum LinkError {
     },
     /// It refuses the load.
     #[error("the witness `{name}` refuses: {why}")]
-    #[diagnostic(help("each load has a witness and a file of notes of its own; start another one"))]
+    #[diagnostic(help(
+        "start a new witness, of the same version of Plimsoll: each load has one, with a file of notes of its own"
+    ))]
     Refused {
         /// As the user named it.
         name: String,
@@ -71,7 +83,7 @@ pub enum LinkError {
         why: String,
     },
     /// Standard output takes nothing.
-    #[error("standard output is closed, so nothing more can be noted: {0}")]
+    #[error("standard output takes nothing, so nothing more can be noted: {0}")]
     #[diagnostic(help("pipe it into a witness: `plimsoll durable witness --stdin --notes FILE`"))]
     Pipe(io::Error),
     /// There is no thread for it.
@@ -354,31 +366,61 @@ fn hear(shared: &Shared, mut hears: Control<FromWitness, FromLoad>) {
 }
 
 /// Standard output, read by a witness at the other end of a pipe. Nothing answers.
-pub struct Pipe {
-    out: Mutex<Box<dyn Write + Send>>,
+#[derive(Debug)]
+pub struct Pipe<'a> {
+    out: Mutex<Out>,
+    stop: &'a AtomicBool,
 }
 
-impl std::fmt::Debug for Pipe {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Pipe")
-    }
+#[derive(Debug)]
+struct Out {
+    file: File,
+    /// Half a line may have been written, so that no other can follow.
+    is_broken: bool,
 }
 
-impl Pipe {
-    /// Begins to write to `out`.
+impl<'a> Pipe<'a> {
+    /// Begins to write to `out`. Once `stop` is set, one that takes nothing is given up.
     ///
     /// # Errors
     /// When nothing reads it.
-    pub fn begin(out: Box<dyn Write + Send>) -> Result<Self, LinkError> {
-        let pipe = Self { out: Mutex::new(out) };
+    pub fn begin(out: impl AsFd, stop: &'a AtomicBool) -> Result<Self, LinkError> {
+        let file = File::from(out.as_fd().try_clone_to_owned().map_err(LinkError::Pipe)?);
+        let pipe = Self { out: Mutex::new(Out { file, is_broken: false }), stop };
         pipe.write(&format!("{PIPE_HEADING}{}", Version::ours().program))?;
         Ok(pipe)
     }
 
     fn write(&self, line: &str) -> Result<(), LinkError> {
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
-        // A line in one request, so that none waits for others.
-        out.write_all(format!("{line}\n").as_bytes()).and_then(|()| out.flush()).map_err(LinkError::Pipe)
+        if out.is_broken {
+            return Err(LinkError::Pipe(io::ErrorKind::BrokenPipe.into()));
+        }
+        let written = self.write_all(&out.file, format!("{line}\n").as_bytes());
+        out.is_broken = written.is_err();
+        written.map_err(LinkError::Pipe)
+    }
+
+    /// A line in one request as far as that cannot block, so that none waits for others.
+    fn write_all(&self, mut file: &File, mut bytes: &[u8]) -> io::Result<()> {
+        let mut waited = Duration::ZERO;
+        while !bytes.is_empty() {
+            let patience = Timespec { tv_sec: 0, tv_nsec: LOOK_EVERY.subsec_nanos().into() };
+            match poll(&mut [PollFd::new(file, PollFlags::OUT)], Some(&patience)) {
+                Ok(0) if self.stop.load(Ordering::Relaxed) && waited >= TAKES_IN => {
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, "its reader takes nothing"));
+                }
+                Ok(0) => waited += LOOK_EVERY,
+                Err(Errno::INTR) => {}
+                Ok(_) => match file.write(&bytes[..bytes.len().min(NEVER_BLOCKS)]) {
+                    Ok(written) => bytes = &bytes[written..],
+                    Err(error) if [io::ErrorKind::Interrupted, io::ErrorKind::WouldBlock].contains(&error.kind()) => {}
+                    Err(error) => return Err(error),
+                },
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
     }
 
     /// Says that load begins.
@@ -408,7 +450,7 @@ impl Pipe {
     }
 }
 
-impl Notebook for Pipe {
+impl Notebook for Pipe<'_> {
     fn note(&self, session: u32, seq: u64) -> Result<(), LinkError> {
         self.write(&format!("{session} {seq}"))
     }

@@ -1,8 +1,8 @@
 //! The load: sessions that commit, each of which waits until its commit is noted before it makes the next one.
 
 use std::panic;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -64,11 +64,25 @@ struct Running<'a> {
     began: Instant,
     /// When the last commit was acknowledged, in nanoseconds since then.
     moved_ns: AtomicU64,
+    /// For how long none had been when the first failure was seen.
+    idle_ns: OnceLock<u64>,
+    /// Sessions that wait for a commit, and not for its note.
+    committing: AtomicU32,
     error: Mutex<Option<LoadError>>,
 }
 
 impl Running<'_> {
+    fn now_ns(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// For how long nothing has been acknowledged.
+    fn idle_ns(&self) -> u64 {
+        self.now_ns().saturating_sub(self.moved_ns.load(Ordering::Relaxed))
+    }
+
     fn fail(&self, error: LoadError) {
+        self.idle_ns.get_or_init(|| self.idle_ns());
         self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         self.halt.store(true, Ordering::Relaxed);
     }
@@ -85,10 +99,12 @@ impl Running<'_> {
             if is_over() {
                 return;
             }
-            match committer.commit(seq, &self.halt) {
+            self.committing.fetch_add(1, Ordering::Relaxed);
+            let committed = committer.commit(seq, &self.halt);
+            self.committing.fetch_sub(1, Ordering::Relaxed);
+            match committed {
                 Ok(()) => {
-                    let now_ns = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                    self.moved_ns.fetch_max(now_ns, Ordering::Relaxed);
+                    self.moved_ns.fetch_max(self.now_ns(), Ordering::Relaxed);
                 }
                 // It was under way when the load was to end.
                 Err(TargetError::Interrupted) => return,
@@ -131,6 +147,8 @@ pub fn run(
         notebook,
         began,
         moved_ns: AtomicU64::new(0),
+        idle_ns: OnceLock::new(),
+        committing: AtomicU32::new(0),
         halt: AtomicBool::new(false),
         is_over: AtomicBool::new(false),
         commits: AtomicU64::new(0),
@@ -163,11 +181,10 @@ pub fn run(
             }
         }
     });
-    let elapsed = began.elapsed();
     let loaded = Loaded {
         commits: running.commits.load(Ordering::Relaxed),
-        elapsed,
-        idle: elapsed.saturating_sub(Duration::from_nanos(running.moved_ns.load(Ordering::Relaxed))),
+        elapsed: began.elapsed(),
+        idle: Duration::from_nanos(running.idle_ns.get().copied().unwrap_or_else(|| running.idle_ns())),
         error: running.error.into_inner().unwrap_or_else(PoisonError::into_inner),
     };
     (loaded, panicked)
@@ -181,28 +198,26 @@ fn watch(
     look: &mut dyn FnMut(u64, Duration),
     have_ended: &dyn Fn() -> bool,
 ) {
-    let (mut last, mut moved) = (0, Instant::now());
     let mut looked = Instant::now();
     while !have_ended() {
         thread::sleep(LOOK_EVERY);
-        let commits = running.commits.load(Ordering::Relaxed);
-        if commits != last {
-            (last, moved) = (commits, Instant::now());
-        }
         if until.duration.is_some_and(|duration| began.elapsed() >= duration) {
             running.is_over.store(true, Ordering::Relaxed);
         }
         let is_stopped = until.stop.load(Ordering::Relaxed);
         let patience = if is_stopped { SILENT_AT_THE_END } else { SILENT_AFTER };
-        if until.gives_up && moved.elapsed() >= patience && !running.halt.load(Ordering::Relaxed) {
-            running.fail(LoadError::Silent(moved.elapsed().as_secs()));
+        // A session that waits for its note says nothing of the target.
+        let is_asked = running.committing.load(Ordering::Relaxed) > 0;
+        let idle = Duration::from_nanos(running.idle_ns());
+        if until.gives_up && is_asked && idle >= patience && !running.halt.load(Ordering::Relaxed) {
+            running.fail(LoadError::Silent(idle.as_secs()));
         }
         if is_stopped {
             running.halt.store(true, Ordering::Relaxed);
         }
         if looked.elapsed() >= Duration::from_secs(1) {
             looked = Instant::now();
-            look(commits, began.elapsed());
+            look(running.commits.load(Ordering::Relaxed), began.elapsed());
         }
     }
 }

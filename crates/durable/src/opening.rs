@@ -14,8 +14,6 @@ pub enum Means {
     /// `fdatasync` after the write.
     #[default]
     Fdatasync,
-    /// `fsync` after the write.
-    Fsync,
     /// The file is opened with `O_DSYNC`.
     Dsync,
     /// Nothing. Such commits promise nothing; only their order can be looked at.
@@ -24,14 +22,13 @@ pub enum Means {
 
 impl Means {
     /// All of them, as they are written.
-    pub const ALL: [(&'static str, Self); 4] =
-        [("fdatasync", Self::Fdatasync), ("fsync", Self::Fsync), ("dsync", Self::Dsync), ("none", Self::None)];
+    pub const ALL: [(&'static str, Self); 3] =
+        [("fdatasync", Self::Fdatasync), ("dsync", Self::Dsync), ("none", Self::None)];
 
     /// For a reader.
     pub fn words(self) -> &'static str {
         match self {
             Self::Fdatasync => "a direct write, then fdatasync",
-            Self::Fsync => "a direct write, then fsync",
             Self::Dsync => "a direct write with O_DSYNC",
             Self::None => "a direct write and no flush, which promises nothing",
         }
@@ -46,7 +43,7 @@ impl fmt::Display for Means {
 
 /// A word that names no means.
 #[derive(Debug, thiserror::Error)]
-#[error("`{0}` is unknown: write fdatasync, fsync, dsync or none")]
+#[error("`{0}` is unknown: write fdatasync, dsync or none")]
 pub struct NoMeans(String);
 
 impl FromStr for Means {
@@ -113,22 +110,12 @@ pub struct Opening {
     pub load: Machine,
 }
 
-/// What a witness says of itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Witness {
-    /// Its machine.
-    pub machine: Machine,
-}
-
 /// The first line of notes after their heading.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Opened {
     /// What the load said.
     pub opening: Opening,
-    /// Who wrote it down.
-    pub witness: Witness,
     /// When, in nanoseconds since 1970 by the witness's clock. For display alone.
     pub at_wall_ns: u64,
 }

@@ -13,7 +13,7 @@ use crate::notes::Noted;
 use crate::opening::{How, Machine, Means, Way};
 use model::units::{Nanos, group_thousands};
 use targets::database::Sheet;
-use targets::durable::Presence;
+use targets::durable::{Place, Presence};
 
 /// A load that had said nothing for so long when its notes ended had lost its power before: it speaks twice a second.
 const CUT_SILENCE_MS: u64 = 3_000;
@@ -21,6 +21,8 @@ const CUT_SILENCE_MS: u64 = 3_000;
 const MIN_RECENT: u64 = 50;
 /// A load that acknowledged nothing for longer, before it fell silent, was not under way at the cut.
 const MAX_IDLE_MS: u64 = 2_000;
+/// The span at the end of the notes in which commits are counted.
+const RECENT_S: u64 = 5;
 /// Times at which a server says that it was started differ by no more than this if it was not started again.
 const SAME_START_S: u64 = 2;
 
@@ -38,8 +40,6 @@ pub enum Reason {
         /// Most commits of one of them.
         commits: u64,
     },
-    /// Sessions have commits and no note at all.
-    Unnoted(u32),
     /// Nothing was noted.
     NoNotes,
     /// The witness did not live to see how the load ended.
@@ -54,6 +54,10 @@ pub enum Reason {
     Closed,
     /// The witness ended while the load went on.
     WitnessStopped,
+    /// The load fell silent, and its target is on another machine.
+    LoadGone,
+    /// Which server it is, or was, is not known, or one that was not started again: it may be a copy.
+    MayBeACopy,
     /// This boot is the one of the load.
     SameBoot,
     /// Which boot this is, or was, is not known.
@@ -95,7 +99,6 @@ impl Reason {
             Self::NothingPromised => "nothing_promised",
             Self::Settings(_) => "settings",
             Self::NotesBehind { .. } => "notes_behind",
-            Self::Unnoted(_) => "sessions_unnoted",
             Self::NoNotes => "no_notes",
             Self::WitnessDied => "witness_died",
             Self::EndedInOrder => "ended_in_order",
@@ -103,6 +106,8 @@ impl Reason {
             Self::EndedOnTarget => "ended_on_target",
             Self::Closed => "connection_closed",
             Self::WitnessStopped => "witness_stopped",
+            Self::LoadGone => "load_gone",
+            Self::MayBeACopy => "may_be_a_copy",
             Self::SameBoot => "same_boot",
             Self::UnknownBoot => "unknown_boot",
             Self::OtherMachine => "other_machine",
@@ -136,9 +141,6 @@ impl Display for Reason {
                  The witness lost notes",
                 group_thousands(*commits as f64)
             ),
-            Self::Unnoted(sessions) => {
-                write!(f, "the notes are incomplete: {sessions} sessions have commits on the target and no note")
-            }
             Self::NoNotes => f.write_str("no commit was noted, so there is nothing to compare"),
             Self::WitnessDied => f.write_str(
                 "the notes have no end: the witness is still at work, or it ended with its machine and may have lost notes",
@@ -155,6 +157,12 @@ impl Display for Reason {
                  looks like that",
             ),
             Self::WitnessStopped => f.write_str("the witness was stopped while the load went on"),
+            Self::LoadGone => f.write_str(
+                "the load fell silent, not its server: whether that was cut under load cannot be seen. Keep the load's machine running",
+            ),
+            Self::MayBeACopy => f.write_str(
+                "commits are missing, and this may be a copy of the server: it does not say which one it is, or was not restarted",
+            ),
             Self::SameBoot => {
                 f.write_str("nothing was cut: this machine has not been restarted since the load. This proves nothing")
             }
@@ -178,7 +186,7 @@ impl Display for Reason {
             ),
             Self::NotAllRead => f.write_str("not every slot could be compared. That is an error in Plimsoll: report it"),
             Self::Gone(what) => {
-                write!(f, "{what} is gone. If nobody removed it, and it is no copy of before, every commit is lost")
+                write!(f, "{what} is gone. Unless a hand removed it, or this is a copy of before, every commit is lost")
             }
             Self::Unreadable(commits) => write!(
                 f,
@@ -247,12 +255,19 @@ impl Judged<'_> {
         };
         let mut reasons = Vec::new();
         // What lost nothing that was promised has lost nothing; what is a copy, or cannot be read yet, may have.
-        let is_a_copy = opening.made.is_here && opening.load.machine != self.here.machine;
+        let is_unknown_server = || opening.made.place == Place::Server(String::new()) || self.restarted().is_err();
+        let is_a_copy = match self.is_elsewhere() {
+            true => is_unknown_server(),
+            false => opening.load.machine != self.here.machine,
+        };
         let is_lost = missing || findings.losses() > 0;
         if opening.means == Some(Means::None) {
             reasons.push(Reason::NothingPromised);
-        } else if is_lost && opening.made.loses.is_empty() && !is_a_copy {
+        } else if is_lost && self.loses().is_empty() && !is_a_copy {
             return Verdict::Lost;
+        }
+        if is_lost && is_a_copy && self.is_elsewhere() {
+            reasons.push(Reason::MayBeACopy);
         }
         if findings.unreadable > 0 {
             reasons.push(Reason::Unreadable(findings.unreadable));
@@ -264,25 +279,40 @@ impl Judged<'_> {
         if self.noted.notes == 0 {
             reasons.push(Reason::NoNotes);
         }
-        if opening.way == Way::Answered && findings.sessions_beyond > 0 {
+        if findings.beyond > self.may_be_beyond() {
             reasons.push(Reason::NotesBehind { sessions: findings.sessions_beyond, commits: findings.beyond });
-        }
-        if findings.sessions_unnoted > 0 {
-            reasons.push(Reason::Unnoted(findings.sessions_unnoted));
         }
         reasons.extend(self.was_cut_off().err());
         reasons.extend(self.restarted().err());
         if matches!(self.presence, Presence::There { has_ended: true, .. }) {
             reasons.push(Reason::EndedOnTarget);
         }
-        if !opening.made.loses.is_empty() {
-            reasons.push(Reason::Settings(opening.made.loses.clone()));
+        let loses = self.loses();
+        if !loses.is_empty() {
+            reasons.push(Reason::Settings(loses));
         }
         reasons.extend(self.idle_ms().filter(|ms| *ms > MAX_IDLE_MS).map(Reason::Idle));
         if self.noted.recent < MIN_RECENT && self.noted.notes > 0 {
             reasons.push(Reason::TooFew { recent: self.noted.recent });
         }
         if reasons.is_empty() { Verdict::Kept } else { Verdict::None(reasons) }
+    }
+
+    /// Most commits of a session that the notes may lack: the one under way, and what a pipe loses, which is less than a second of them.
+    fn may_be_beyond(&self) -> u64 {
+        match self.noted.opened.opening.way {
+            Way::Answered => 1,
+            Way::OneWay => 1 + self.noted.recent / RECENT_S / self.noted.sessions.len().max(1) as u64,
+        }
+    }
+
+    /// Settings by which commits may be lost, when the load began or now.
+    fn loses(&self) -> Vec<String> {
+        let mut loses = self.noted.opened.opening.made.loses.clone();
+        if let Presence::There { loses: now, .. } = self.presence {
+            loses.extend(now.iter().filter(|setting| !self.noted.opened.opening.made.loses.contains(setting)).cloned());
+        }
+        loses
     }
 
     /// For how long nothing had been noted when the load was heard last.
@@ -305,6 +335,7 @@ impl Judged<'_> {
             How::TargetGone if self.is_elsewhere() && is_silent => Ok(()),
             How::TargetGone if self.is_elsewhere() => Err(Reason::Closed),
             How::Failed | How::TargetGone => Err(Reason::EndedByError(closing.why.clone())),
+            How::Silent | How::Closed | How::Stopped if is_silent && self.is_elsewhere() => Err(Reason::LoadGone),
             How::Silent | How::Closed | How::Stopped if is_silent => Ok(()),
             How::Silent | How::Closed => Err(Reason::Closed),
             How::Stopped => Err(Reason::WitnessStopped),
@@ -363,12 +394,12 @@ impl Judged<'_> {
         let Findings { compared, kept, .. } = *self.findings;
         let notes = count(self.noted.notes);
         match (verdict, self.presence) {
-            (Verdict::Lost, _) if self.findings.faults() == 0 => {
-                "files that were made durable before the load are not as they were made".to_owned()
+            (Verdict::Lost, _) if compared == kept => {
+                "what was made durable before the load is not as it was made".to_owned()
             }
             (Verdict::Lost, _) => format!(
                 "{} of the {} commits that must be there are not as they were acknowledged",
-                count(compared.saturating_sub(kept).max(self.findings.faults())),
+                count(compared.saturating_sub(kept)),
                 count(compared)
             ),
             (_, Presence::Elsewhere { .. } | Presence::OtherRun { .. } | Presence::Gone { .. }) => {
@@ -383,8 +414,8 @@ impl Judged<'_> {
                 format!("none is missing of {} commits that must be there, and that proves nothing", count(compared))
             }
             (Verdict::None(_), _) => format!(
-                "{} of {} commits that must be there are not, and that proves nothing",
-                count(self.findings.faults()),
+                "{} of {} commits that must be there are not seen, and that proves nothing",
+                count(compared.saturating_sub(kept)),
                 count(compared)
             ),
         }
@@ -543,7 +574,10 @@ fn fault_words(fault: &Fault) -> String {
         Fate::Missing { stale: None } => "nothing is there".to_owned(),
         Fate::Missing { stale: Some(seq) } => format!("the older commit {seq} is there"),
         Fate::Torn(torn) => {
-            let number = |seq: Option<u64>| seq.map_or_else(|| "none".to_owned(), |seq| seq.to_string());
+            let number = |seq: Option<u64>| match seq {
+                None | Some(0) => "none".to_owned(),
+                Some(seq) => seq.to_string(),
+            };
             let (oldest, newest) = (number(torn.oldest), number(torn.newest));
             format!("it is torn: oldest part {oldest}, newest part {newest}, {} strange", torn.strange)
         }

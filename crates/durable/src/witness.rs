@@ -26,6 +26,8 @@ use targets::network::wire::{
 pub const ALIVE_EVERY: Duration = Duration::from_millis(500);
 /// A load that says nothing for so long is gone.
 const SILENT_AFTER: Duration = Duration::from_secs(10);
+/// How long a load may take to hear why its witness ends.
+const LEAVES_IN: Duration = Duration::from_secs(1);
 /// How often is looked whether the witness is to end.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
@@ -182,6 +184,11 @@ impl Desk {
         self.closing.get_or_insert(closing);
     }
 
+    fn fail(&mut self, error: WitnessError) {
+        self.close(How::Stopped, &error.to_string(), Duration::ZERO);
+        self.error.get_or_insert(error);
+    }
+
     fn end(self) -> Result<Summary, WitnessError> {
         let summary = Summary { notes: self.writer.notes(), closing: self.closing };
         self.writer.discard();
@@ -241,7 +248,7 @@ impl Acceptor for Keeper<'_> {
         // Whatever ends it, a panic too, the desk is free again or the witness over.
         let _leaving = Leaving(self);
         let attended = control.send(&FromWitness::Welcome).and_then(|()| self.attend_load(&mut control));
-        control.close();
+        control.leave(Instant::now() + LEAVES_IN);
         attended
     }
 
@@ -335,7 +342,14 @@ impl Keeper<'_> {
                     (self.tell)(&Event::Opened { target, sessions: opening.shape.sessions });
                     FromWitness::Opened
                 }
-                Err(why) => FromWitness::Refused(why.to_string()),
+                Err(why) => {
+                    // Half an opening may be there, which no other may follow.
+                    if let Refused::File(error) = &why {
+                        desk.error.get_or_insert(WitnessError::Write(error.to_string()));
+                        self.is_over.store(true, Ordering::Relaxed);
+                    }
+                    FromWitness::Refused(why.to_string())
+                }
             }),
             FromLoad::Notes(commits) => Some(match desk.writer.note(&commits) {
                 Ok(()) => FromWitness::Noted(commits),
@@ -402,9 +416,15 @@ pub fn listen(
                     }
                 }
                 Err(Errno::INTR | Errno::AGAIN) => {}
-                Err(error) => return Err(WitnessError::Input(error.into())),
+                Err(error) => {
+                    listener.desk.fail(WitnessError::Input(error.into()));
+                    is_over = true;
+                }
             },
-            Err(error) => return Err(WitnessError::Input(error.into())),
+            Err(error) => {
+                listener.desk.fail(WitnessError::Input(error.into()));
+                is_over = true;
+            }
         }
         if let Err(error) = listener.desk.writer.look() {
             listener.desk.error.get_or_insert(WitnessError::Write(error.to_string()));

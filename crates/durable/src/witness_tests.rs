@@ -1,8 +1,9 @@
 //! Both ends over sockets and pipes, and what others say to a witness.
 
-use std::io::Write as _;
+use std::io::{Read as _, Seek as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 use std::thread;
 
 use super::*;
@@ -198,23 +199,9 @@ fn piped(pieces: &[&str]) -> (Result<Summary, WitnessError>, PathBuf, tempfile::
 }
 
 /// What a load writes to a pipe.
-#[derive(Clone, Default)]
-struct Written(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Written {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 fn load_text(ends: bool) -> String {
-    let written = Written::default();
-    let pipe = Pipe::begin(Box::new(written.clone())).unwrap();
+    let mut written = tempfile::tempfile().unwrap();
+    let pipe = Pipe::begin(&written, &NEVER).unwrap();
     pipe.alive().unwrap();
     pipe.open(&opening(2, 4)).unwrap();
     for seq in 1..=3 {
@@ -224,7 +211,38 @@ fn load_text(ends: bool) -> String {
     if ends {
         pipe.end(&end(false)).unwrap();
     }
-    String::from_utf8(written.0.lock().unwrap().clone()).unwrap()
+    let mut text = String::new();
+    written.rewind().and_then(|()| written.read_to_string(&mut text)).unwrap();
+    text
+}
+
+#[test]
+fn a_pipe_that_takes_nothing_is_left_when_the_user_ends_the_load() {
+    let (reader, writer) = io::pipe().unwrap();
+    let stop = AtomicBool::new(false);
+    let pipe = Pipe::begin(&writer, &stop).unwrap();
+    let sent = AtomicU64::new(0);
+    thread::scope(|scope| {
+        let load = scope.spawn(|| {
+            (1..).find_map(|seq| {
+                sent.store(seq, Ordering::Relaxed);
+                pipe.note(0, seq).err()
+            })
+        });
+        // Full once nothing has moved for a while; the load waits then, and goes on to wait.
+        let mut before = 0;
+        while before == 0 || sent.load(Ordering::Relaxed) != before {
+            before = sent.load(Ordering::Relaxed);
+            thread::sleep(Duration::from_millis(300));
+        }
+        assert!(!load.is_finished());
+        stop.store(true, Ordering::Relaxed);
+        let error = load.join().unwrap().unwrap();
+        assert!(error.to_string().contains("takes nothing"), "{error}");
+    });
+    // Half a line may be there, which no other may follow.
+    assert!(pipe.end(&end(false)).is_err());
+    drop(reader);
 }
 
 #[test]

@@ -7,6 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+use measure::doctor;
+use measure::os::Root;
+use measure::os::mounts::{self, ResolvedPath};
 use serde::{Deserialize, Serialize};
 
 use crate::TargetError;
@@ -67,7 +70,7 @@ pub enum Found {
 /// A slot that holds no one commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Torn {
-    /// Lowest number of a commit of which a part is there; none where a part was never written, or nothing of it is of this slot.
+    /// Lowest number of a commit of which a part is there, 0 where a part was never written; none where nothing of it is of this slot.
     pub oldest: Option<u64>,
     /// Highest number of a commit of which a part is there.
     pub newest: Option<u64>,
@@ -127,6 +130,8 @@ pub enum Presence {
         started_s: Option<u64>,
         /// What is missing of it besides commits, in sentences.
         missing: Vec<String>,
+        /// Settings by which commits may be lost, as [`Made::loses`], now.
+        loses: Vec<String>,
     },
     /// Nothing of it is there, and the place is the same.
     Gone {
@@ -244,23 +249,18 @@ pub struct FileSystem {
     pub fsid: u64,
 }
 
-/// File systems whose files are on another machine.
-const REMOTE: &[&str] = &["9p", "afs", "ceph", "cifs", "nfs", "nfs4", "smb3", "virtiofs"];
-/// File systems whose files are in memory.
-const IN_MEMORY: &[&str] = &["ramfs", "tmpfs"];
-
 impl FileSystem {
     /// The one on which `path` is, or would be made.
     ///
     /// # Errors
     /// The system's error.
     pub fn of(path: &Path) -> std::io::Result<Self> {
-        let absolute = std::path::absolute(path)?;
-        let there = absolute.ancestors().find_map(|part| fs::canonicalize(part).ok());
-        let there = there.ok_or(std::io::ErrorKind::NotFound)?;
-        let fsid = rustix::fs::statvfs(&there)?.f_fsid;
-        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-        let (kind, source) = mounted_at(&mounts, &there).unwrap_or_default();
+        let root = Root::default();
+        let there = ResolvedPath::nearest(&root, path).ok_or(std::io::ErrorKind::NotFound)?;
+        let fsid = rustix::fs::statvfs(&there.path)?.f_fsid;
+        let mounts = mounts::all(&root);
+        let mount = mounts::holding(&mounts, &there.path, there.device);
+        let (kind, source) = mount.map(|mount| (mount.kind.clone(), mount.source.clone())).unwrap_or_default();
         Ok(Self { uuid: uuid_of(&source), kind, source, fsid })
     }
 
@@ -278,12 +278,12 @@ impl FileSystem {
 
     /// Whether its files are on another machine.
     pub fn is_remote(&self) -> bool {
-        REMOTE.contains(&self.kind.as_str())
+        doctor::is_remote(&self.kind)
     }
 
     /// Whether its files are in memory.
     pub fn is_in_memory(&self) -> bool {
-        IN_MEMORY.contains(&self.kind.as_str())
+        doctor::is_in_memory(&self.kind)
     }
 
     /// For a reader.
@@ -293,26 +293,6 @@ impl FileSystem {
             (kind, source) => format!("{kind} on {source}"),
         }
     }
-}
-
-/// Type and source of what is mounted where `path` is: the last mount of those that lie deepest.
-fn mounted_at(mounts: &str, path: &Path) -> Option<(String, String)> {
-    let of_line = |line: &str| {
-        let (place, rest) = line.split_once(" - ")?;
-        let point = PathBuf::from(plain(place.split(' ').nth(4)?));
-        let mut words = rest.split(' ');
-        let found = (words.next()?.to_owned(), plain(words.next()?));
-        path.starts_with(&point).then_some((point.components().count(), found))
-    };
-    // Of equals the last one counts.
-    mounts.lines().filter_map(of_line).max_by_key(|(depth, _)| *depth).map(|(_, found)| found)
-}
-
-/// A name without the octal numbers by which the kernel writes blanks.
-fn plain(listed: &str) -> String {
-    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
-        .into_iter()
-        .fold(listed.to_owned(), |text, (number, sign)| text.replace(number, sign))
 }
 
 fn uuid_of(source: &str) -> Option<String> {
@@ -326,19 +306,8 @@ fn uuid_of(source: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    const MOUNTS: &str = "\
-21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
-40 21 8:16 / /u01 rw,relatime - xfs /dev/sdb rw
-41 40 8:32 / /u01/a\\040b rw - ext4 /dev/sdc rw
-42 21 0:40 / /net rw - nfs4 filer:/vol rw
-";
-
     #[test]
-    fn the_deepest_mount_is_the_file_system() {
-        let at = |path: &str| mounted_at(MOUNTS, Path::new(path)).unwrap();
-        assert_eq!(at("/u01/x/y"), ("xfs".to_owned(), "/dev/sdb".to_owned()));
-        assert_eq!(at("/u01/a b/y"), ("ext4".to_owned(), "/dev/sdc".to_owned()));
-        assert_eq!(at("/u011"), ("ext4".to_owned(), "/dev/sda1".to_owned()));
+    fn a_place_that_is_not_there_is_on_the_file_system_above_it() {
         assert!(FileSystem::of(Path::new(".")).unwrap().is_same(&FileSystem::of(Path::new("./not/there")).unwrap()));
     }
 

@@ -73,7 +73,7 @@ struct CommitArgs {
     #[arg(long, value_name = "TIME", help_heading = "Load")]
     duration: Option<Seconds>,
 
-    /// How a commit in a file is made durable: fdatasync, fsync, dsync or none [default: fdatasync]
+    /// How a commit in a file is made durable: fdatasync, dsync or none [default: fdatasync]
     ///
     /// `none` flushes nothing and promises nothing. It shows in which order a stack loses writes.
     #[arg(long, value_name = "MEANS", help_heading = "Load")]
@@ -230,7 +230,7 @@ pub(super) fn load(arguments: &LoadArguments) -> Result<Exit, Failure> {
     let target = commits.target.open(commits.means())?;
     let interrupt = Interrupt::listen()?;
     // Before anything is made.
-    let pipe = Pipe::begin(Box::new(std::io::stdout()))?;
+    let pipe = Pipe::begin(std::io::stdout(), interrupt.flag())?;
     let is_over = AtomicBool::new(false);
     let ended = thread::scope(|scope| {
         let _over = Over(&is_over);

@@ -59,6 +59,7 @@ impl Command {
 
 /// Where commits are kept.
 #[derive(Debug, Args)]
+#[command(mut_arg("layout", |layout| layout.hide(true)))]
 struct CommitTargetArgs {
     /// Where commits are kept: `dir:PATH`, `pg:DIR`, `my:DIR`, or an address of a server
     #[arg(long, value_name = "ADDRESS", env = "PLIMSOLL_TARGET", hide_env_values = true, help_heading = "Target")]

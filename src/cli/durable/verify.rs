@@ -1,21 +1,19 @@
 //! `plimsoll durable verify`.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
 
 use super::{CommitTargetArgs, say_notes, with};
-use crate::cli::arguments::{Format, FormatArgs};
+use crate::cli::arguments::FormatArgs;
 use crate::cli::dry_run::DryRun;
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::{Interrupt, say, sheets};
+use crate::cli::{Interrupt, sheets};
 use ::durable::judge::Judge;
 use ::durable::notes;
 use ::durable::opening::Machine;
 use ::durable::verdict::{Judged, Verdict};
 use targets::TargetError;
-use targets::database::Sheet;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -86,21 +84,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Verdict::Lost => Exit::NotMet,
         Verdict::None(_) => Exit::NoVerdict,
     };
-    match show(&judged.sheet(), arguments.format.format()) {
+    match sheets::show(&judged.sheet(), arguments.format.format()) {
         // Its reader has gone, and the exit code says the same.
-        Ok(()) | Err(Failure::PipeClosed) => Ok(exit),
+        Ok(_) | Err(Failure::PipeClosed) => Ok(exit),
         Err(failure) => Err(failure),
-    }
-}
-
-fn show(sheet: &Sheet, format: Format) -> Result<(), Failure> {
-    match format {
-        Format::Json => say::json(&sheet.document),
-        Format::Text => {
-            let mut out = say::output();
-            sheets::write(&mut out, sheet)?;
-            out.flush()?;
-            Ok(())
-        }
     }
 }

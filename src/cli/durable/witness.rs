@@ -27,8 +27,7 @@ With `--stdin` a load is piped into it, and nothing but ssh is needed:
     | plimsoll durable witness --stdin --notes cut1.notes
 
 Notes that are in the pipe when the power fails are lost, so fewer commits can be compared. Run the witness on a machine that keeps its \
-power. It notes one load and ends 10 s after that fell silent. Each note is written before it is answered, and flushed within a second. \
-On a network file system each is flushed before it is answered.";
+power. It notes one load and ends 10 s after that fell silent. Each note is written before it is answered, and flushed within a second.";
 
 /// clap's own is one line that does not fit a terminal.
 const USAGE: &str = "\

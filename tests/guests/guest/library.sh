@@ -112,6 +112,42 @@ agree() {
 	'
 }
 
+# Reaches the host, which is 10.0.2.2 there.
+join_network() {
+	modprobe virtio_net
+	udevadm settle
+	for card in /sys/class/net/e*; do
+		ip address add 10.0.2.15/24 dev "${card##*/}"
+		ip link set "${card##*/}" up
+	done
+}
+
+# A file system on vdb for commits, at /m, which the boot after a power cut takes for one of the same machine.
+commits_disk() {
+	join_network
+	mkfs.xfs -q -f /dev/vdb
+	echo 0123456789abcdef0123456789abcdef >/share/machine-id
+	commits_disk_again
+	sync
+	# A disk that lies writes down within a second.
+	sleep 2
+}
+
+commits_disk_again() {
+	mount --bind /share/machine-id /etc/machine-id
+	mkdir -p /m
+	mount /dev/vdb /m
+}
+
+# Loads commits that the witness on the host notes. Seconds of it count as those of a run: commits OPTION...
+commits() {
+	mkdir -p plimsoll-runs/commits
+	plimsoll durable run --witness "$WITNESS" "$@" 2>&1 | while read -r line; do
+		echo "$line"
+		case $line in *'Cut the power'*) while sleep 1; do echo >>plimsoll-runs/commits/intervals.jsonl; done & ;; esac
+	done
+}
+
 # Runs a command in a service of its own with properties of systemd: in_service "IOReadIOPSMax=/dev/vdb 300" -- COMMAND...
 in_service() {
 	properties=

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::{CLOSE, HEADING, OPEN, chains, digest, link};
-use crate::opening::{Closing, Machine, Opened, Opening, Witness};
+use crate::opening::{Closing, Opened, Opening};
 use files::How;
 
 /// How long a note may be in the page cache alone.
@@ -40,7 +40,6 @@ pub enum Refused {
 pub struct Writer {
     file: File,
     path: PathBuf,
-    witness: Witness,
     run: Option<Run>,
     synced: Instant,
     is_dirty: bool,
@@ -70,15 +69,7 @@ impl Writer {
             let _ = files::remove(path);
             return Err(error);
         }
-        Ok(Self {
-            file,
-            path: path.to_owned(),
-            witness: Witness { machine: Machine::here() },
-            run: None,
-            synced: Instant::now(),
-            is_dirty: false,
-            is_closed: false,
-        })
+        Ok(Self { file, path: path.to_owned(), run: None, synced: Instant::now(), is_dirty: false, is_closed: false })
     }
 
     /// Whether a load has begun.
@@ -102,7 +93,7 @@ impl Writer {
         if !opening.shape.is_sensible() {
             return Err(Refused::Opening);
         }
-        let opened = Opened { opening: opening.clone(), witness: self.witness.clone(), at_wall_ns: measure::wall_ns() };
+        let opened = Opened { opening: opening.clone(), at_wall_ns: measure::wall_ns() };
         let text = serde_json::to_string(&opened).map_err(io::Error::from)?;
         if text.len() + OPEN.len() >= super::MAX_LINE_BYTES {
             return Err(Refused::Opening);

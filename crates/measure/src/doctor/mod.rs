@@ -6,6 +6,8 @@
 mod host;
 mod storage;
 
+pub use storage::{is_in_memory, is_remote};
+
 use serde::Serialize;
 
 use super::os::{self, Resource, Root};

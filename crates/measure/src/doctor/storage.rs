@@ -41,6 +41,16 @@ enum Kind {
     UserSpace,
 }
 
+/// Whether files on a file system of this type are in memory alone.
+pub fn is_in_memory(kind: &str) -> bool {
+    matches!(kind_of(kind), Kind::Memory)
+}
+
+/// Whether files on a file system of this type are on another machine.
+pub fn is_remote(kind: &str) -> bool {
+    matches!(kind_of(kind), Kind::Remote)
+}
+
 fn kind_of(name: &str) -> Kind {
     match name {
         "btrfs" | "bcachefs" => Kind::CopyOnWrite,

@@ -71,7 +71,13 @@ pub trait CommitDialect: Dialect + Keeps<CommitData> {
     /// What stands behind the columns of a table, so that its commits are durable.
     const TABLE_END: &'static str = "";
 
-    /// What the server calls itself, the same after a restart and another one's never; empty where it does not say.
+    /// Changes rows by one statement that is a transaction by itself, and gives how many.
+    ///
+    /// # Errors
+    /// As [`execute`](SqlData::execute).
+    fn change(session: &mut Self::Session<'_>, statement: &str, halt: Halt<'_>) -> Result<u64, TargetError>;
+
+    /// What the server calls itself, the same after a restart; empty where it does not say. A copy of it may call itself the same.
     fn identity(session: &mut Self::Session<'_>) -> String;
 
     /// When the server was started, in seconds since 1970.
@@ -121,6 +127,10 @@ impl<D: CommitDialect> SqlCommits<D> {
             let what = format!("`{address}` would be on {}, which keeps files in memory", found.words());
             return Err(unfit(what, "name a directory on the disk to be tested".to_owned()));
         }
+        if let Some(found) = file_system.as_ref().filter(|found| found.is_remote()) {
+            let what = format!("`{address}` would be on {}, whose power is not this machine's", found.words());
+            return Err(unfit(what, "run it on the machine that has the disk".to_owned()));
+        }
         let reached = self.database.reach(true, Some(shape.sessions), stop)?;
         let loses = reached.facts()?.server.loses_commits();
         let access = reached.access();
@@ -165,15 +175,16 @@ impl<D: CommitDialect> SqlCommits<D> {
         })
     }
 
-    /// Reads the rows of a session, a part at a time.
+    /// Reads the rows of a session, a part at a time, and says how many are not there.
     fn read_session(
         access: Access<'_, D>,
         session: &mut D::Session<'_>,
         (shape, number): (&Shape, u32),
         stop: &AtomicBool,
         visit: &mut dyn FnMut(u32, u32, FoundCommit),
-    ) -> Result<(), TargetError> {
+    ) -> Result<u32, TargetError> {
         let table = D::qualified(access.namespace, COMMITS);
+        let mut gone = 0;
         for first in (0..shape.blocks).step_by(ROWS_AT_ONCE as usize) {
             let end = shape.blocks.min(first + ROWS_AT_ONCE);
             let ask = format!(
@@ -194,16 +205,19 @@ impl<D: CommitDialect> SqlCommits<D> {
                     let hint = "another program may have changed the table; repeat the test".to_owned();
                     unfit(format!("a row of {table} on `{}` is none that can be there", access.node_name()), hint)
                 })?;
-                // A row that is not there is as one that was never written.
-                slots
-                    .by_ref()
-                    .take_while(|before| *before != slot)
-                    .for_each(|before| visit(number, before, FoundCommit::Blank));
+                // A row that is not there is as one that was never written, and set-up wrote all of them.
+                slots.by_ref().take_while(|before| *before != slot).for_each(|before| {
+                    gone += 1;
+                    visit(number, before, FoundCommit::Blank);
+                });
                 visit(number, slot, found_in(shape, number, slot, seq, proof));
             }
-            slots.for_each(|slot| visit(number, slot, FoundCommit::Blank));
+            slots.for_each(|slot| {
+                gone += 1;
+                visit(number, slot, FoundCommit::Blank);
+            });
         }
-        Ok(())
+        Ok(gone)
     }
 }
 
@@ -225,7 +239,8 @@ fn found_in(shape: &Shape, session: u32, slot: u32, seq: u64, proof: i64) -> Fou
     } else if seq > 0 && shape.slot_of(seq) == slot && proof == proof_of(shape, session, seq) {
         FoundCommit::Whole { seq }
     } else {
-        FoundCommit::Torn(Torn { oldest: None, newest: None, strange: 1 })
+        // No transaction under way leaves that.
+        FoundCommit::Torn(Torn { oldest: Some(0), newest: None, strange: 1 })
     }
 }
 
@@ -301,8 +316,14 @@ impl<D: CommitDialect> CommitTarget for SqlCommits<D> {
         }
         let is_private = self.database.directory().is_some();
         let address = self.database.address.clone();
-        let access = self.database.reach(false, None, stop)?.access();
+        if is_private && now_at != made.at {
+            return Ok(Presence::Elsewhere { made: made.at.clone(), now: now_at });
+        }
+        let reached = self.database.reach(false, None, stop)?;
+        let (loses, access) = (reached.facts()?.server.loses_commits(), reached.access());
         let mut session = D::open(access)?;
+        // A load under way changes what was read before.
+        catalog::lock(access, &mut session)?;
         let identity = if is_private { String::new() } else { D::identity(&mut session) };
         let started_s = if is_private { None } else { D::started_s(&mut session) };
         match &made.place {
@@ -338,15 +359,19 @@ impl<D: CommitDialect> CommitTarget for SqlCommits<D> {
             for number in 0..shape.sessions {
                 (0..shape.blocks).for_each(|slot| visit(number, slot, FoundCommit::Blank));
             }
-            return Ok(Presence::There { has_ended: false, started_s, missing });
+            return Ok(Presence::There { has_ended: false, started_s, missing, loses });
         }
+        let mut gone = 0;
         for number in 0..shape.sessions {
-            Self::read_session(access, &mut session, (shape, number), stop, visit)?;
+            gone += Self::read_session(access, &mut session, (shape, number), stop, visit)?;
+        }
+        if gone > 0 {
+            missing.push(format!("{gone} rows of `{COMMITS}` are gone, which were there before the load"));
         }
         let table = D::qualified(access.namespace, COMMITS);
         let ended = format!("SELECT seq FROM {table} WHERE session_no = {ENDED}");
         let has_ended = !D::ask(&mut session, "look whether the load had ended", &ended, Halt::on(stop))?.is_empty();
-        Ok(Presence::There { has_ended, started_s, missing })
+        Ok(Presence::There { has_ended, started_s, missing, loses })
     }
 
     fn plan_drop(&mut self, stop: &AtomicBool) -> Result<Box<dyn DropPlan + '_>, TargetError> {
@@ -358,15 +383,25 @@ impl<D: CommitDialect> CommitTarget for SqlCommits<D> {
             if inspect::<D::Programs>(&directory)?.is_none() {
                 return Err(nothing(&format!("`{}`", directory.display())));
             }
-            // A server that was made for commits, and whose set-up was cut off, may hold nothing at all.
-            let others = {
-                let access = self.database.reach(false, None, stop)?.access();
-                let marks = [OrdersData::DATA_TABLE, DataSet::DATA_TABLE];
-                marks_on_the_server::<D>(&mut D::open(access)?, &marks)?
+            let whole = ServerToRemove::<D::Programs>::find(&directory, self.database.options.say)?;
+            // A server that was made for commits, and whose set-up was cut off, may hold nothing at all. Loads of commits may be in
+            // other schemas as well.
+            let holds_others = match self.database.reach(false, None, stop) {
+                Ok(reached) => {
+                    let access = reached.access();
+                    let marks = [OrdersData::DATA_TABLE, DataSet::DATA_TABLE, CommitData::DATA_TABLE];
+                    let mut session = D::open(access)?;
+                    catalog::lock(access, &mut session)?;
+                    let all = marks_on_the_server::<D>(&mut session, &marks)?;
+                    all > usize::from(catalog::find::<D, CommitData>(&access)?.is_some())
+                }
+                Err(TargetError::Interrupted) => return Err(TargetError::Interrupted),
+                // A disk that lies leaves one that does not start.
+                Err(error) => return Ok(Box::new(whole.unseen(&error))),
             };
-            if others == 0 {
+            if !holds_others {
                 self.database.reached.take().map_or(Ok(()), Reached::leave)?;
-                return Ok(Box::new(ServerToRemove::<D::Programs>::find(&directory, self.database.options.say)?));
+                return Ok(Box::new(whole));
             }
         }
         let access = self.database.reach(false, None, stop)?.access();
@@ -395,7 +430,11 @@ impl<D: CommitDialect> Committers for Sessions<'_, D> {
     fn open(&self, session: u32) -> Result<Box<dyn Committer + '_>, TargetError> {
         let (Some(access), Some(shape)) = (self.access, self.shape) else { return Err(TargetError::Stopped) };
         let table = D::qualified(access.namespace, COMMITS);
-        let connected = D::open(access)?;
+        let mut connected = D::open(access)?;
+        if session == 0 {
+            // As long as it is connected nothing is read or removed.
+            catalog::lock(access, &mut connected)?;
+        }
         Ok(Box::new(Session::<D> { connected, table, shape, session, dialect: PhantomData }))
     }
 }
@@ -416,7 +455,16 @@ impl<D: CommitDialect> Committer for Session<'_, D> {
         let update = format!(
             "UPDATE {table} SET seq = {seq}, proof = {proof} WHERE session_no = {session} AND slot_no = {slot}"
         );
-        D::execute(connected, "commit", &update, Halt::on(stop))
+        match D::change(connected, &update, Halt::on(stop))? {
+            1 => Ok(()),
+            rows => {
+                let what = format!("a commit changed {rows} rows of {table}, and changes one");
+                Err(unfit(
+                    what,
+                    "another program may have changed the table, or its rights; repeat the test".to_owned(),
+                ))
+            }
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! that are storage as any other: a [`GroupFile`] is a [`VirtualFile`], and its queue sends to the queues of
 //! the members.
 
-mod buffer;
+pub mod buffer;
 mod disk_group;
 mod document;
 mod layout;

@@ -118,12 +118,19 @@ impl Dialect for Connector {
 impl CommitDialect for Connector {
     const TABLE_END: &'static str = " ENGINE=InnoDB";
 
+    fn change(session: &mut Session<'_>, statement: &str, halt: Halt<'_>) -> Result<u64, TargetError> {
+        session.wait("commit", halt, Duration::ZERO, async |conn| {
+            conn.query_drop(statement).await?;
+            Ok(conn.affected_rows())
+        })
+    }
+
     fn identity(session: &mut Session<'_>) -> String {
         let place = Self::first_value(session, "SELECT CONCAT(@@hostname, ':', @@port, @@datadir)").unwrap_or_default();
         // MySQL's own number, and MariaDB's.
         let ask = |variable| Self::first_value(session, variable);
         let number = ["SELECT @@server_uuid", "SELECT @@server_uid"].into_iter().find_map(ask).unwrap_or_default();
-        format!("{place} {number}")
+        format!("{place} {number}").trim().to_owned()
     }
 
     fn started_s(session: &mut Session<'_>) -> Option<u64> {

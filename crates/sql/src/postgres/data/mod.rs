@@ -25,6 +25,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use serde_json::json;
+use tokio_postgres::SimpleQueryMessage;
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{IsNull, ToSql, Type};
 
@@ -127,10 +128,25 @@ impl Dialect for Connector {
 }
 
 impl CommitDialect for Connector {
+    fn change(
+        session: &mut session::Session<'_>,
+        statement: &str,
+        halt: session::Halt<'_>,
+    ) -> Result<u64, TargetError> {
+        let messages = session.wait("commit", halt, session.client().simple_query(statement))?;
+        let changed = |message: &SimpleQueryMessage| match message {
+            SimpleQueryMessage::CommandComplete(rows) => Some(*rows),
+            _ => None,
+        };
+        Ok(messages.iter().filter_map(changed).sum())
+    }
+
     fn identity(session: &mut session::Session<'_>) -> String {
-        // A standby that was promoted has the number of its primary and another timeline.
-        let ask = "SELECT s.system_identifier::text || ' ' || c.timeline_id::text || ' ' || pg_catalog.current_database() \
-                   FROM pg_catalog.pg_control_system() s, pg_catalog.pg_control_checkpoint() c";
+        // A standby has the number of its primary, and once promoted another timeline, which the control file has later.
+        let ask = "SELECT system_identifier::text || ' ' || pg_catalog.current_database() \
+                   || CASE WHEN pg_catalog.pg_is_in_recovery() THEN ' (a standby)' \
+                      ELSE ' ' || pg_catalog.left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 8) END \
+                   FROM pg_catalog.pg_control_system()";
         Self::first_value(session, ask).unwrap_or_default()
     }
 

@@ -82,6 +82,14 @@ impl<I: DeserializeOwned, O: Serialize> Control<I, O> {
         self.receive(deadline)?.ok_or(WireError::Silent { during: CONTROLLED })
     }
 
+    /// Says nothing more, and reads on until the other end has gone, at most until `deadline`: what is closed with something unread takes
+    /// away what was said last.
+    pub fn leave(&mut self, deadline: Instant) {
+        let _ = self.stream.shutdown(Shutdown::Write);
+        while let Ok(Some(_)) = self.receive(deadline) {}
+        self.close();
+    }
+
     /// Closes both ways; whoever waits for a message learns of it.
     pub fn close(&self) {
         let _ = self.stream.shutdown(Shutdown::Both);

@@ -586,6 +586,9 @@ mod tests {
         let text = r#"{"version":{"protocol":1,"program":"0.0.9\n"}}"#;
         let frame = [&u32::try_from(text.len()).unwrap().to_le_bytes(), text.as_bytes()].concat();
         (&client).write_all(&frame).unwrap();
-        assert_eq!(serving.join().unwrap(), "the other end speaks protocol 1 (plimsoll 0.0.9 ), this program speaks 1");
+        assert_eq!(
+            serving.join().unwrap(),
+            "the other end speaks protocol 1 (plimsoll 0.0.9[U+000A]), this program speaks 1"
+        );
     }
 }

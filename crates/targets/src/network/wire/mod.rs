@@ -305,9 +305,8 @@ fn left(deadline: std::time::Instant, during: &'static str) -> Result<Duration, 
 const SHOWN_CHARS: usize = 200;
 
 /// Text of the other end without what a terminal would obey, and no longer than it is worth.
-pub(super) fn short(text: &str) -> String {
-    let printable = |c: char| if c.is_control() { ' ' } else { c };
-    text.chars().take(SHOWN_CHARS).map(printable).collect()
+pub fn short(text: &str) -> String {
+    model::shown::shown(&text.chars().take(SHOWN_CHARS).collect::<String>()).into_owned()
 }
 
 /// Number of the protocol; goes up with every change that another end would not understand.
