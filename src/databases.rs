@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use durable::directory::CommitDirectory;
-use durable::opening::Means;
+use durable::opening::FileCommits;
 use model::config::TargetAddress;
 use sql::database::durable::SqlCommits;
 use sql::database::{AddressOf, Dialect, Place, SqlDatabase};
@@ -147,12 +147,16 @@ pub fn orders(address: &TargetAddress, options: &DatabaseOptions) -> Result<Box<
     })
 }
 
-/// What keeps commits at an address that must outlast a power failure; `means` is how they are made durable in files. Nothing is reached,
+/// What keeps commits at an address that must outlast a power failure; `files` is what they are in files. Nothing is reached,
 /// started or made yet. `None` where nothing keeps such commits.
-pub fn commits(address: &TargetAddress, options: &DatabaseOptions, means: Means) -> Option<Box<dyn CommitTarget>> {
+pub fn commits(
+    address: &TargetAddress,
+    options: &DatabaseOptions,
+    files: FileCommits,
+) -> Option<Box<dyn CommitTarget>> {
     let shown = address.to_string();
     Some(match address {
-        TargetAddress::Directory(path) => Box::new(CommitDirectory::new(path.clone(), means)),
+        TargetAddress::Directory(path) => Box::new(CommitDirectory::new(path.clone(), files)),
         TargetAddress::PrivateMysql(directory) => {
             Box::new(SqlCommits::<mysql::Connector>::new(Place::Private(directory.clone()), shown, options))
         }

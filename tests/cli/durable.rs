@@ -104,8 +104,8 @@ fn cut(place: &Place, target: &str, load: &[&str], notes: &str, more: &[(u32, u6
             opening["load"]["boot"] = "another".into();
             sessions = opening["shape"]["sessions"].as_u64().unwrap() as usize;
             // A kill loses nothing that was written, and flushes take time.
-            if opening["means"] == "none" {
-                opening["means"] = "fdatasync".into();
+            if opening["files"]["means"] == "none" {
+                opening["files"]["means"] = "fdatasync".into();
             }
             line = format!("open {opening}");
         } else if let Some((session, seq)) = line

@@ -32,6 +32,8 @@ const LARGEST: u32 = 64 << 20;
 pub enum Honesty {
     /// What was flushed stays.
     Honest,
+    /// The same, and each write request is there whole or not at all.
+    Whole,
     /// Flushes are answered and ignored.
     Lying,
 }
@@ -40,17 +42,30 @@ struct Store {
     honesty: Honesty,
     durable: Vec<u8>,
     /// Pages that are not durable, by number, with when each was first written.
-    cache: BTreeMap<usize, (Instant, Vec<u8>)>,
+    cache: BTreeMap<usize, Cached>,
+    /// How many writes there were.
+    writes: u64,
     /// State of a generator of chances, so that each loss is another.
     chance: u64,
 }
 
+struct Cached {
+    since: Instant,
+    /// The last write that changed it.
+    write: u64,
+    bytes: Vec<u8>,
+}
+
 impl Store {
+    fn new(honesty: Honesty, size: usize, chance: u64) -> Self {
+        Self { honesty, durable: vec![0; size], cache: BTreeMap::new(), writes: 0, chance }
+    }
+
     fn read(&self, at: usize, into: &mut [u8]) {
         for (offset, piece) in pieces(at, into.len()) {
             let (page, within) = (piece.start / PAGE, piece.start % PAGE);
             let from = match self.cache.get(&page) {
-                Some((_, bytes)) => &bytes[within..within + piece.len()],
+                Some(Cached { bytes, .. }) => &bytes[within..within + piece.len()],
                 None => &self.durable[piece.clone()],
             };
             into[offset..offset + piece.len()].copy_from_slice(from);
@@ -58,18 +73,22 @@ impl Store {
     }
 
     fn write(&mut self, at: usize, bytes: &[u8]) {
+        self.writes += 1;
+        let write = self.writes;
         for (offset, piece) in pieces(at, bytes.len()) {
             let (page, within) = (piece.start / PAGE, piece.start % PAGE);
             let durable = &self.durable[page * PAGE..(page + 1) * PAGE];
-            let (_, cached) = self.cache.entry(page).or_insert_with(|| (Instant::now(), durable.to_vec()));
-            cached[within..within + piece.len()].copy_from_slice(&bytes[offset..offset + piece.len()]);
+            let new = || Cached { since: Instant::now(), write, bytes: durable.to_vec() };
+            let cached = self.cache.entry(page).or_insert_with(new);
+            cached.write = write;
+            cached.bytes[within..within + piece.len()].copy_from_slice(&bytes[offset..offset + piece.len()]);
         }
     }
 
     /// Makes pages durable.
     fn keep(&mut self, is_kept: impl Fn(usize, Instant) -> bool) {
         let Self { cache, durable, .. } = self;
-        cache.retain(|page, (since, bytes)| {
+        cache.retain(|page, Cached { since, bytes, .. }| {
             let is_kept = is_kept(*page, *since);
             if is_kept {
                 durable[page * PAGE..(page + 1) * PAGE].copy_from_slice(bytes);
@@ -79,24 +98,32 @@ impl Store {
     }
 
     fn flush(&mut self) {
-        if self.honesty == Honesty::Honest {
+        if self.honesty != Honesty::Lying {
             self.keep(|_, _| true);
         }
     }
 
     /// What a write with "force unit access" wants.
     fn flush_pages(&mut self, at: usize, length: usize) {
-        if self.honesty == Honesty::Honest {
+        if self.honesty != Honesty::Lying {
             let pages = at / PAGE..(at + length).div_ceil(PAGE);
             self.keep(|page, _| pages.contains(&page));
         }
     }
 
-    /// Cuts the power. An honest disk keeps a random half of what it was not told to write; says how many pages are lost.
+    /// Cuts the power. An honest disk keeps a random half of what it was not told to write: of pages, or of whole writes. Says how many
+    /// pages are lost.
     fn lose(&mut self) -> usize {
-        if self.honesty == Honesty::Honest {
-            let pages: Vec<usize> = self.cache.keys().copied().collect();
-            let kept: Vec<usize> = pages.into_iter().filter(|_| self.toss()).collect();
+        if self.honesty != Honesty::Lying {
+            let pages: Vec<(usize, u64)> = self.cache.iter().map(|(page, cached)| (*page, cached.write)).collect();
+            let mut by_write = BTreeMap::new();
+            let mut kept = Vec::new();
+            for (page, write) in pages {
+                let toss = self.toss();
+                let is_kept =
+                    if self.honesty == Honesty::Whole { *by_write.entry(write).or_insert(toss) } else { toss };
+                kept.extend(is_kept.then_some(page));
+            }
             self.keep(|page, _| kept.binary_search(&page).is_ok());
         }
         let lost = self.cache.len();
@@ -131,8 +158,7 @@ pub struct LossyDisk {
 
 impl LossyDisk {
     pub fn serve(honesty: Honesty, socket: &Path) -> io::Result<Self> {
-        let store = Store { honesty, durable: vec![0; SIZE], cache: BTreeMap::new(), chance: 0x9e37_79b9_7f4a_7c15 };
-        let store = Arc::new(Mutex::new(store));
+        let store = Arc::new(Mutex::new(Store::new(honesty, SIZE, 0x9e37_79b9_7f4a_7c15)));
         let listener = UnixListener::bind(socket)?;
         let serving = Arc::clone(&store);
         thread::spawn(move || {
@@ -154,9 +180,9 @@ impl LossyDisk {
         Ok(Self { store })
     }
 
-    /// Whether there is anything that a cut would lose.
-    pub fn has_unwritten(&self) -> bool {
-        !locked(&self.store).cache.is_empty()
+    /// How many pages a cut may lose.
+    pub fn unwritten(&self) -> usize {
+        locked(&self.store).cache.len()
     }
 
     /// Cuts its power; the guest has to be ended before. How many pages are lost.
@@ -264,7 +290,7 @@ mod tests {
     use super::*;
 
     fn store(honesty: Honesty) -> Store {
-        Store { honesty, durable: vec![0; 64 * PAGE], cache: BTreeMap::new(), chance: 1 }
+        Store::new(honesty, 64 * PAGE, 1)
     }
 
     fn read(store: &Store, at: usize, length: usize) -> Vec<u8> {
@@ -284,6 +310,18 @@ mod tests {
         assert!((1..32).contains(&lost), "{lost} of 32 pages are lost");
         assert_eq!(read(&disk, 100, PAGE - 100), [1; PAGE - 100]);
         assert_eq!(read(&disk, PAGE, 32 * PAGE).iter().filter(|byte| **byte == 2).count(), (32 - lost) * PAGE);
+    }
+
+    #[test]
+    fn a_disk_that_does_not_tear_keeps_writes_whole() {
+        let mut disk = store(Honesty::Whole);
+        (0..16).for_each(|write| disk.write(write * 4 * PAGE, &[1; 4 * PAGE]));
+        let lost = disk.lose();
+        assert!((1..64).contains(&lost) && lost % 4 == 0, "{lost} of 64 pages are lost");
+        for write in 0..16 {
+            let there = read(&disk, write * 4 * PAGE, 4 * PAGE);
+            assert!(there.iter().all(|byte| *byte == there[0]), "write {write}");
+        }
     }
 
     #[test]

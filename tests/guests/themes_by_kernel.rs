@@ -19,6 +19,9 @@ use crate::{image, judge, place, tried_on};
 /// Guests at a time: more would only wait for each other on two processors.
 const GUESTS: usize = 2;
 
+/// Pages that a disk has in its cache when its power is cut: of few it may keep all, or whole writes alone.
+const WORTH_A_CUT: usize = 16;
+
 /// The kernel on which all themes are tried.
 const MAIN_KERNEL: &str = "6.1";
 
@@ -217,7 +220,7 @@ fn cut_power(site: &Site, kernel: &Kernel, theme: &Theme, cut: &PowerCut, folder
     let mut guest = Guest::boot(kernel, site.accelerator, &role, folder)?;
     let before = guest.run_until(theme, cut, &witness.as_ref().map(Witness::variables).unwrap_or_default())?;
     // Between flushes, when the disk has something to lose.
-    guest.kill_when(|| disk.has_unwritten());
+    guest.kill_when(|| disk.unwritten() >= WORTH_A_CUT);
     let lost = disk.lose_power();
     let wrong = judge::problems(&Theme { step: Vec::new(), ..theme.clone() }, &before);
     if !wrong.is_empty() {

@@ -1,4 +1,4 @@
-//! A commit as a block in a file: 16 sectors, each of which says by itself whose it is.
+//! A commit as a block in a file: sectors, each of which says by itself whose it is.
 //!
 //! | bytes of a sector | what |
 //! | --- | --- |
@@ -19,8 +19,6 @@ use targets::durable::{Found, Owner, Shape, Torn};
 
 /// What is checked as one.
 pub const SECTOR_BYTES: usize = 512;
-/// What a commit writes.
-pub const BLOCK_BYTES: usize = 8192;
 
 const MAGIC: &[u8; 8] = b"PLIMDUR1";
 const FILLING: std::ops::Range<usize> = 48..SUM;
@@ -106,6 +104,7 @@ pub fn read(block: &[u8], shape: &Shape, session: u32, slot: u32) -> Found {
 mod tests {
     use super::*;
 
+    const BLOCK_BYTES: usize = 8192;
     const SHAPE: Shape = Shape { run: 77, sessions: 4, blocks: 8 };
 
     fn owner(seq: u64) -> Owner {

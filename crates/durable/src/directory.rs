@@ -15,9 +15,9 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::block::{self, BLOCK_BYTES};
-use crate::opening::Means;
-use measure::os;
+use crate::block;
+use crate::opening::{FileCommits, Means};
+use measure::{doctor, os};
 use model::plain::{self, Links};
 use model::units::Bytes;
 use targets::database::DropPlan;
@@ -98,7 +98,7 @@ struct Kept {
 #[derive(Debug)]
 pub struct CommitDirectory {
     path: PathBuf,
-    means: Means,
+    commits: FileCommits,
     made: Option<OwnDirectory>,
 }
 
@@ -113,8 +113,12 @@ struct OwnDirectory {
 
 impl CommitDirectory {
     /// The directory at `path`. Nothing is looked at yet.
-    pub fn new(path: PathBuf, means: Means) -> Self {
-        Self { path, means, made: None }
+    pub fn new(path: PathBuf, commits: FileCommits) -> Self {
+        Self { path, commits, made: None }
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.commits.block_bytes as usize
     }
 
     fn file(&self, session: u32) -> PathBuf {
@@ -159,7 +163,7 @@ impl CommitDirectory {
             return Err(DirectoryError::Remote { path, file_system }.into());
         }
         // With room for what the file system itself needs, and for the mark at the end.
-        let needed = Bytes(shape.slots() * BLOCK_BYTES as u64 + SLACK_BYTES);
+        let needed = Bytes(shape.slots() * u64::from(self.commits.block_bytes) + SLACK_BYTES);
         if let Some(space) = os::space(&path).filter(|space| space.available_bytes < needed.0) {
             return Err(DirectoryError::NoSpace { path, needed, available: Bytes(space.available_bytes) }.into());
         }
@@ -174,7 +178,7 @@ impl CommitDirectory {
                 _ => TargetError::File { action: "write", path: file_path.clone(), source },
             };
             let file = files::make_new(&file_path, How { direct: true, ..How::default() }).map_err(no_direct)?;
-            let length = u64::from(shape.blocks) * BLOCK_BYTES as u64;
+            let length = u64::from(shape.blocks) * u64::from(self.commits.block_bytes);
             for at in (0..length).step_by(PIECE_BYTES) {
                 if stop.load(Ordering::Relaxed) {
                     return Err(TargetError::Interrupted);
@@ -195,6 +199,7 @@ impl CommitDirectory {
             is_here: true,
             started_s: None,
             loses: Vec::new(),
+            whole: whole(&path, self.commits.block_bytes),
         })
     }
 
@@ -235,7 +240,7 @@ impl CommitDirectory {
                 return Ok(is_gone.then(|| format!("`{}` is gone", path.display())));
             }
         };
-        let ends_early = read_blocks(&file, &path, (shape, session), stop, visit)?;
+        let ends_early = read_blocks(&file, &path, (shape, session), self.block_bytes(), stop, visit)?;
         Ok(ends_early.then(|| format!("`{}` is shorter than it was made", path.display())))
     }
 
@@ -256,32 +261,34 @@ fn read_blocks(
     file: &impl FileExt,
     path: &Path,
     (shape, session): (&Shape, u32),
+    block_bytes: usize,
     stop: &AtomicBool,
     visit: &mut dyn FnMut(u32, u32, Found),
 ) -> Result<bool, TargetError> {
     let mut memory = Buffer::new(PIECE_BYTES);
-    let in_piece = (PIECE_BYTES / BLOCK_BYTES) as u32;
+    let offset_of = |slot| offset_of(slot, block_bytes);
+    let in_piece = (PIECE_BYTES / block_bytes) as u32;
     let mut ends_early = false;
     for first in (0..shape.blocks).step_by(in_piece as usize) {
         if stop.load(Ordering::Relaxed) {
             return Err(TargetError::Interrupted);
         }
         let count = in_piece.min(shape.blocks - first);
-        let bytes = count as usize * BLOCK_BYTES;
+        let bytes = count as usize * block_bytes;
         match read_at_once(file, &mut memory[..bytes], offset_of(first)) {
             Ok(read) => {
                 ends_early |= read < bytes;
-                for (slot, one) in (first..).zip(memory[..bytes].chunks_exact(BLOCK_BYTES)) {
+                for (slot, one) in (first..).zip(memory[..bytes].chunks_exact(block_bytes)) {
                     visit(session, slot, block::read(one, shape, session, slot));
                 }
             }
             // Which of them it is, is found one by one.
             Err(error) if is_of_the_media(&error) => {
                 for slot in first..first + count {
-                    let (at, one) = (offset_of(slot), &mut memory[..BLOCK_BYTES]);
+                    let (at, one) = (offset_of(slot), &mut memory[..block_bytes]);
                     let found = match read_at_once(file, one, at) {
                         Ok(read) => {
-                            ends_early |= read < BLOCK_BYTES;
+                            ends_early |= read < block_bytes;
                             block::read(one, shape, session, slot)
                         }
                         Err(error) if is_of_the_media(&error) => {
@@ -299,8 +306,8 @@ fn read_blocks(
 }
 
 /// Where a slot is in its file.
-fn offset_of(slot: u32) -> u64 {
-    u64::from(slot) * BLOCK_BYTES as u64
+fn offset_of(slot: u32, block_bytes: usize) -> u64 {
+    u64::from(slot) * block_bytes as u64
 }
 
 /// The place where the target was made, if the one at `path` is another.
@@ -472,12 +479,12 @@ struct Files<'a>(&'a CommitDirectory);
 
 impl Committers for Files<'_> {
     fn open(&self, session: u32) -> Result<Box<dyn Committer + '_>, TargetError> {
-        let CommitDirectory { means, made, .. } = self.0;
+        let CommitDirectory { commits: FileCommits { means, .. }, made, .. } = self.0;
         let shape = made.as_ref().map(|own| own.shape).ok_or(TargetError::Stopped)?;
         let path = self.0.file(session);
         let how = How { direct: true, durable: *means == Means::Dsync, ..How::default() };
         let file = files::open_own(&path, how).of_file("open", &path)?;
-        Ok(Box::new(OneFile { file, path, means: *means, shape, session, memory: Buffer::new(BLOCK_BYTES) }))
+        Ok(Box::new(OneFile { file, path, means: *means, shape, session, memory: Buffer::new(self.0.block_bytes()) }))
     }
 }
 
@@ -495,12 +502,12 @@ impl Committer for OneFile {
         let Self { file, path, means, shape, session, memory } = self;
         let slot = shape.slot_of(seq);
         block::fill(memory, &Owner { run: shape.run, session: *session, slot, seq }, measure::wall_ns());
-        let offset = offset_of(slot);
+        let offset = offset_of(slot, memory.len());
         write_at_once(file, memory, offset).map_err(|source| TargetError::Request {
             action: "write",
             path: path.clone(),
             offset,
-            bytes: BLOCK_BYTES as u32,
+            bytes: memory.len() as u32,
             source,
         })?;
         let flushed = match means {
@@ -520,6 +527,21 @@ fn is_ours(name: &str) -> bool {
     let number = || name.strip_prefix("plimsoll-durable-")?.strip_suffix(".blocks");
     let is_number = |text: &str| text.len() >= 4 && text.bytes().all(|byte| byte.is_ascii_digit());
     [OPENING, ENDED, DROPPING].contains(&name) || number().is_some_and(is_number)
+}
+
+/// What states that a power failure leaves a write of so many bytes whole or undone.
+fn whole(path: &Path, block_bytes: u32) -> Option<String> {
+    let found = measure::environment::capture(Some(path));
+    let file_system = found.file_system.as_ref()?;
+    if doctor::writes_elsewhere(file_system) {
+        return Some(format!("{} writes what changes elsewhere before it takes it over", file_system.kind));
+    }
+    // A partition hands on what its disk states; anything else between may split a write.
+    let mut layers = found.devices.iter().filter(|device| device.layer.as_deref() != Some("partition"));
+    let (Some(device), None) = (layers.next(), layers.next()) else { return None };
+    let states = device.nvme.as_ref()?.atomic_write_power_fail_bytes?;
+    (states >= block_bytes.into())
+        .then(|| format!("`{}` states that for a command of up to {}", device.name, Bytes(states)))
 }
 
 fn parent_of(path: &Path) -> &Path {

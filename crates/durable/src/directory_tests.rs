@@ -5,15 +5,20 @@ use std::collections::BTreeMap;
 use super::*;
 use targets::durable::Torn;
 
+const BLOCK_BYTES: usize = 8192;
 const SHAPE: Shape = Shape { run: 9, sessions: 2, blocks: 8 };
 static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// A directory with a load in which the first session made eleven commits and the second one; none, with a word, where direct
 /// writes do not work.
 fn loaded(means: Means) -> Option<(tempfile::TempDir, PathBuf, Made)> {
+    loaded_with(commits(means))
+}
+
+fn loaded_with(files: FileCommits) -> Option<(tempfile::TempDir, PathBuf, Made)> {
     let folder = test_support::scratch::scratch();
     let path = folder.path().join("commits");
-    let mut target = CommitDirectory::new(path.clone(), means);
+    let mut target = CommitDirectory::new(path.clone(), files);
     let made = match target.make(&SHAPE, &NEVER) {
         Ok(made) => made,
         Err(error) if error.to_string().contains("O_DIRECT") || error.to_string().contains("in memory") => {
@@ -31,9 +36,13 @@ fn loaded(means: Means) -> Option<(tempfile::TempDir, PathBuf, Made)> {
     Some((folder, path, made))
 }
 
+fn commits(means: Means) -> FileCommits {
+    FileCommits { means, ..FileCommits::default() }
+}
+
 fn read(path: &Path, made: &Made) -> (Presence, BTreeMap<(u32, u32), Found>) {
     let mut found = BTreeMap::new();
-    let mut target = CommitDirectory::new(path.to_owned(), Means::default());
+    let mut target = CommitDirectory::new(path.to_owned(), FileCommits::default());
     let presence =
         target.read(&SHAPE, made, &NEVER, &mut |session, slot, here| drop(found.insert((session, slot), here)));
     (presence.unwrap(), found)
@@ -79,7 +88,7 @@ fn files_are_written_past_the_page_cache_and_durably_where_that_is_the_means() {
     use rustix::fs::OFlags;
     for (_, means) in Means::ALL {
         let Some((_folder, path, _)) = loaded(means) else { return };
-        let mut target = CommitDirectory::new(path.clone(), means);
+        let mut target = CommitDirectory::new(path.clone(), commits(means));
         target.made = Some(OwnDirectory { shape: SHAPE, made_directory: true, opening: None });
         let committers = target.committers();
         let _open = committers.open(0).unwrap();
@@ -113,7 +122,7 @@ fn what_is_damaged_cut_or_gone_is_said_and_the_rest_is_read() {
     let (presence, _) = read(&path, &made);
     assert!(matches!(&presence, Presence::There { missing, .. } if missing[0].contains("is gone")));
     // Even of that drop makes an end; the directory is not known for ours any more.
-    let mut left = CommitDirectory::new(path.clone(), Means::default());
+    let mut left = CommitDirectory::new(path.clone(), FileCommits::default());
     left.plan_drop(&NEVER).unwrap().run(&NEVER).unwrap();
     assert_eq!(fs::read_dir(&path).unwrap().count(), 0);
 }
@@ -148,10 +157,11 @@ fn a_block_that_cannot_be_read_is_named_and_the_rest_is_read() {
         block::fill(one, &Owner { run: 9, session: 0, slot, seq: u64::from(slot) + 1 }, 1);
     }
     let read = |number: Errno| {
-        let bad = Bad(&bytes, offset_of(130) + 4096..offset_of(132), number.raw_os_error());
+        let bad = Bad(&bytes, offset_of(130, BLOCK_BYTES) + 4096..offset_of(132, BLOCK_BYTES), number.raw_os_error());
         let mut found = Vec::new();
-        let ends_early =
-            read_blocks(&bad, Path::new("/f"), (&shape, 0), &NEVER, &mut |_, slot, here| found.push((slot, here)));
+        let ends_early = read_blocks(&bad, Path::new("/f"), (&shape, 0), BLOCK_BYTES, &NEVER, &mut |_, slot, here| {
+            found.push((slot, here))
+        });
         (ends_early, found)
     };
     for number in [Errno::IO, Errno::NODATA, Errno::UCLEAN] {
@@ -161,7 +171,7 @@ fn a_block_that_cannot_be_read_is_named_and_the_rest_is_read() {
             match slot {
                 130 | 131 => assert!(
                     matches!(&here, Found::Unreadable(why)
-                        if why.contains(&format!("at offset {}", offset_of(slot))) && why.contains("os error")),
+                        if why.contains(&format!("at offset {}", offset_of(slot, BLOCK_BYTES))) && why.contains("os error")),
                     "{here:?}"
                 ),
                 _ => assert_eq!(here, Found::Whole { seq: u64::from(slot) + 1 }),
@@ -191,10 +201,24 @@ fn a_directory_that_is_gone_is_known_by_its_file_system() {
 }
 
 #[test]
+fn blocks_of_every_size_are_read_as_they_were_made() {
+    for block_bytes in [4096, 65_536, 1 << 20] {
+        let files = FileCommits { block_bytes, ..FileCommits::default() };
+        let Some((_folder, path, made)) = loaded_with(files) else { return };
+        let mut kept = 0;
+        let mut target = CommitDirectory::new(path.clone(), files);
+        let visit = &mut |_, _, found| kept += u32::from(matches!(found, Found::Whole { .. }));
+        target.read(&SHAPE, &made, &NEVER, visit).unwrap();
+        assert_eq!(kept, 9, "{block_bytes}");
+        assert_eq!(path.join(file_name(0)).metadata().unwrap().len(), 8 * u64::from(block_bytes));
+    }
+}
+
+#[test]
 fn a_copy_elsewhere_and_what_is_half_removed_have_lost_nothing() {
     let Some((folder, path, made)) = loaded(Means::Fdatasync) else { return };
     let error = |path: &Path| {
-        let mut target = CommitDirectory::new(path.to_owned(), Means::Fdatasync);
+        let mut target = CommitDirectory::new(path.to_owned(), FileCommits::default());
         target.read(&SHAPE, &made, &NEVER, &mut |_, _, _| {}).unwrap_err()
     };
     fs::write(path.join(DROPPING), "").unwrap();
@@ -213,14 +237,14 @@ fn a_copy_elsewhere_and_what_is_half_removed_have_lost_nothing() {
     fs::rename(&path, &other).unwrap();
     assert!(matches!(read(&other, &made).0, Presence::Elsewhere { .. }));
     // What cannot be removed leaves the mark, and the next removal goes on.
-    CommitDirectory::new(other.clone(), Means::Fdatasync).plan_drop(&NEVER).unwrap().run(&NEVER).unwrap();
+    CommitDirectory::new(other.clone(), FileCommits::default()).plan_drop(&NEVER).unwrap().run(&NEVER).unwrap();
     assert!(!other.exists());
 }
 
 #[test]
 fn another_run_is_not_read_and_one_that_ended_says_so() {
     let Some((_folder, path, made)) = loaded(Means::Fdatasync) else { return };
-    let mut target = CommitDirectory::new(path.clone(), Means::default());
+    let mut target = CommitDirectory::new(path.clone(), FileCommits::default());
     target.made = Some(OwnDirectory { shape: SHAPE, made_directory: true, opening: None });
     target.end().unwrap();
     assert!(matches!(read(&path, &made).0, Presence::There { has_ended: true, .. }));
@@ -234,7 +258,7 @@ fn only_an_empty_or_a_new_directory_is_taken_and_nothing_half_made_stays() {
     let folder = test_support::scratch::scratch();
     let at = |name: &str| folder.path().join(name);
     let make = |path: PathBuf, shape: &Shape, stop: &AtomicBool| {
-        CommitDirectory::new(path, Means::Fdatasync).make(shape, stop).map_err(|error| error.to_string())
+        CommitDirectory::new(path, FileCommits::default()).make(shape, stop).map_err(|error| error.to_string())
     };
     fs::create_dir(at("full")).unwrap();
     fs::write(at("full/theirs"), "precious").unwrap();
@@ -246,9 +270,9 @@ fn only_an_empty_or_a_new_directory_is_taken_and_nothing_half_made_stays() {
     let refused = make(at("huge"), &huge, &AtomicBool::new(true)).unwrap_err();
     assert!((refused.contains("are needed") || refused.contains("interrupted")) && !at("huge").exists(), "{refused}");
     let Some((_folder, path, _)) = loaded(Means::Fdatasync) else { return };
-    let left = CommitDirectory::new(path.clone(), Means::Fdatasync).make(&SHAPE, &NEVER).unwrap_err();
+    let left = CommitDirectory::new(path.clone(), FileCommits::default()).make(&SHAPE, &NEVER).unwrap_err();
     assert!(left.to_string().contains("an earlier load") && left.hint().unwrap().contains("plimsoll durable drop"));
-    let mut target = CommitDirectory::new(path.clone(), Means::Fdatasync);
+    let mut target = CommitDirectory::new(path.clone(), FileCommits::default());
     target.plan_drop(&NEVER).unwrap().run(&NEVER).unwrap();
     assert!(!path.exists());
     assert!(target.plan_drop(&NEVER).is_err());
@@ -258,9 +282,9 @@ fn only_an_empty_or_a_new_directory_is_taken_and_nothing_half_made_stays() {
 fn a_load_under_way_keeps_others_away() {
     let folder = test_support::scratch::scratch();
     let path = folder.path().join("commits");
-    let mut target = CommitDirectory::new(path.clone(), Means::Fdatasync);
+    let mut target = CommitDirectory::new(path.clone(), FileCommits::default());
     let Ok(made) = target.make(&SHAPE, &NEVER) else { return };
-    let mut other = CommitDirectory::new(path.clone(), Means::Fdatasync);
+    let mut other = CommitDirectory::new(path.clone(), FileCommits::default());
     let in_use = format!("is in use by process {}", std::process::id());
     assert!(other.make(&SHAPE, &NEVER).unwrap_err().to_string().contains(&in_use));
     assert!(other.plan_drop(&NEVER).err().unwrap().to_string().contains(&in_use));

@@ -70,7 +70,7 @@ pub struct Findings {
     pub newest_us: Option<u64>,
     /// Sessions in which the commit after the last noted one is there whole.
     pub under_way_whole: u32,
-    /// Sessions in which its slot is torn or cannot be read, which says nothing about any noted commit.
+    /// Sessions in which its slot is torn, which says nothing about any noted commit.
     pub under_way_torn: u32,
     /// Most commits of a session that are there beyond its notes.
     pub beyond: u64,
@@ -211,7 +211,6 @@ impl Seen<'_> {
                     kept += u64::from(must > 0);
                 }
                 Found::Unreadable(_) if is_under_way || must == 0 => {
-                    torn_under_way |= is_under_way;
                     kept += u64::from(must > 0);
                 }
                 Found::Torn(torn) => fault(slot, must, Fate::Torn(torn)),
@@ -379,7 +378,7 @@ mod tests {
         assert_eq!((found.unreadable, found.kept, found.missing), (1, 3, 0));
         assert!(matches!(&found.listed[0].fate, Fate::Unreadable(why) if why.contains("8192")));
         let under_way = answered(6, [whole(5), whole(6), bad(), whole(4)]);
-        assert_eq!((under_way.faults(), under_way.under_way_torn), (0, 1));
+        assert_eq!((under_way.faults(), under_way.under_way_torn, under_way.kept), (0, 0, under_way.compared));
         assert_eq!(answered(2, [whole(1), whole(2), Found::Blank, bad()]).faults(), 0, "no commit was there");
     }
 

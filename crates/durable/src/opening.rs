@@ -1,6 +1,7 @@
 //! What is known of a run when it begins, and on which machine that is.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -38,6 +39,32 @@ impl Means {
 impl fmt::Display for Means {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(Self::ALL.iter().find(|(_, means)| means == self).map_or("", |(name, _)| name))
+    }
+}
+
+/// What a commit in a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileCommits {
+    /// How it is made durable.
+    pub means: Means,
+    /// What it writes at once, of [`BLOCK_SIZES`].
+    pub block_bytes: u32,
+}
+
+/// Sizes that a block may have: powers of two.
+pub const BLOCK_SIZES: RangeInclusive<u32> = 4096..=1 << 20;
+
+impl FileCommits {
+    /// Whether there can be such a load.
+    pub fn is_sensible(&self) -> bool {
+        BLOCK_SIZES.contains(&self.block_bytes) && self.block_bytes.is_power_of_two()
+    }
+}
+
+impl Default for FileCommits {
+    fn default() -> Self {
+        Self { means: Means::default(), block_bytes: 8192 }
     }
 }
 
@@ -102,12 +129,24 @@ pub struct Opening {
     pub target: String,
     /// What is known of the target.
     pub made: Made,
-    /// How commits in files are made durable; none on a server.
-    pub means: Option<Means>,
+    /// What a commit in a file is; none on a server.
+    pub files: Option<FileCommits>,
     /// How its notes come.
     pub way: Way,
     /// The machine of the load.
     pub load: Machine,
+}
+
+impl Opening {
+    /// Whether there can be such a load.
+    pub fn is_sensible(&self) -> bool {
+        self.shape.is_sensible() && self.files.is_none_or(|files| files.is_sensible())
+    }
+
+    /// Whether its commits are acknowledged without a flush.
+    pub fn flushes_nothing(&self) -> bool {
+        self.files.is_some_and(|files| files.means == Means::None)
+    }
 }
 
 /// The first line of notes after their heading.

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use crate::judge::{Fate, Fault, Findings};
 use crate::notes::Noted;
-use crate::opening::{How, Machine, Means, Way};
-use model::units::{Nanos, group_thousands};
+use crate::opening::{How, Machine, Way};
+use model::units::{Bytes, Nanos, group_thousands};
 use targets::database::Sheet;
 use targets::durable::{Place, Presence};
 
@@ -261,7 +261,7 @@ impl Judged<'_> {
             false => opening.load.machine != self.here.machine,
         };
         let is_lost = missing || findings.losses() > 0;
-        if opening.means == Some(Means::None) {
+        if opening.flushes_nothing() {
             reasons.push(Reason::NothingPromised);
         } else if is_lost && self.loses().is_empty() && !is_a_copy {
             return Verdict::Lost;
@@ -449,7 +449,8 @@ impl Judged<'_> {
             sheet.add("age", format!("acknowledged {} to {} before the last one of all", age(newest), age(oldest)));
         }
         if found.missing > 0 {
-            sheet.add("order", order_words(found, self.noted.opened.opening.means).to_owned());
+            let opening = &self.noted.opened.opening;
+            sheet.add("order", order_words(found, opening.flushes_nothing()).to_owned());
         }
         for fault in &found.listed {
             sheet.add("", fault_words(fault));
@@ -464,8 +465,8 @@ impl Judged<'_> {
         let (found, opened) = (self.findings, &self.noted.opened);
         let opening = &opened.opening;
         sheet.add("target", format!("{}, {}", crate::brief(&opening.target), crate::brief(&opening.made.words)));
-        if let Some(means) = opening.means {
-            sheet.add("means", means.words());
+        if let Some(files) = opening.files {
+            sheet.add("means", format!("{} of {}", files.means.words(), Bytes(files.block_bytes.into())));
         }
         let rate = format!("{} in its last five seconds", count(self.noted.recent));
         sheet.add(
@@ -482,6 +483,9 @@ impl Judged<'_> {
             let words = format!("{} are there whole, {} in part", found.under_way_whole, found.under_way_torn);
             sheet.add("under way", format!("of commits that were never acknowledged, {words}; that is not a fault"));
         }
+        if let Some(words) = self.torn_words() {
+            sheet.add("torn", words);
+        }
         if opening.way == Way::OneWay && matches!(self.presence, Presence::There { .. }) {
             let beyond = format!("up to {} commits of a session are there beyond its notes", count(found.beyond));
             sheet.add("one way", format!("{beyond}; what the pipe lost is not judged"));
@@ -493,6 +497,25 @@ impl Judged<'_> {
             sheet.add("cut", self.cut_words());
             sheet.add("shows", confidence(self.cuts));
         }
+    }
+
+    /// Whether a write was left in part, after a cut under load: what full-page writes and the doublewrite buffer are for.
+    fn torn_words(&self) -> Option<String> {
+        let opening = &self.noted.opened.opening;
+        let bytes = Bytes(opening.files?.block_bytes.into());
+        let Findings { under_way_torn: torn, .. } = *self.findings;
+        let sessions = opening.shape.sessions;
+        if torn > 0 {
+            return Some(format!(
+                "{torn} of {sessions} writes of {bytes} are there in part: leave full-page writes or the doublewrite buffer on"
+            ));
+        }
+        let was_cut = self.was_cut_off().is_ok() && self.restarted().is_ok() && self.findings.compared > 0;
+        let promise = match &opening.made.whole {
+            Some(words) => crate::brief(words),
+            None => "nothing below states that. Leave full-page writes or the doublewrite buffer on".to_owned(),
+        };
+        was_cut.then(|| format!("none of {sessions} writes of {bytes} is there in part, and {promise}"))
     }
 
     fn end_words(&self) -> String {
@@ -538,21 +561,22 @@ impl Judged<'_> {
             "faults": listed,
             "run": opened.opening.shape.run,
             "target": opened.opening.target,
-            "means": opened.opening.means,
+            "files": opened.opening.files,
             "way": opened.opening.way,
             "noted": self.noted.notes,
             "noted_in_last_5_s": self.noted.recent,
             "last_noted_at_ns": opened.at_wall_ns.saturating_add(self.noted.last_us.saturating_mul(1000)),
             "closing": self.noted.closing,
             "has_half_line": self.noted.has_half_line,
+            "torn": self.torn_words(),
             "cuts": self.cuts,
             "loss_per_cut_below": (*verdict == Verdict::Kept).then(|| highest_chance(self.cuts)),
         })
     }
 }
 
-fn order_words(found: &Findings, means: Option<Means>) -> &'static str {
-    match (found.out_of_order > 0, means == Some(Means::None)) {
+fn order_words(found: &Findings, flushes_nothing: bool) -> &'static str {
+    match (found.out_of_order > 0, flushes_nothing) {
         (true, true) => "broken: later commits are there and earlier ones are not. Without a flush that is allowed",
         (true, false) => {
             "broken: later commits of a session are there and earlier ones are not, so flushes were ignored"

@@ -3,8 +3,10 @@
 use super::*;
 use crate::notes::SessionNotes;
 use crate::notes::tests::{closing, opening};
-use crate::opening::{Closing, Opened};
+use crate::opening::{Closing, FileCommits, Means, Opened};
 use targets::durable::{Owner, Torn};
+
+const NO_FLUSH: FileCommits = FileCommits { means: Means::None, block_bytes: 8192 };
 
 /// The last note was after a second, and the load under way until it fell silent.
 fn closing_at(how: How, silent_ms: u64) -> Closing {
@@ -51,7 +53,7 @@ fn kept() -> Case {
 fn kept_on_a_server() -> Case {
     let mut case = kept();
     let opening = &mut case.noted.opened.opening;
-    (opening.means, opening.made.is_here, opening.made.started_s) = (None, false, Some(1_000));
+    (opening.files, opening.made.is_here, opening.made.started_s) = (None, false, Some(1_000));
     opening.load.machine = "elsewhere".to_owned();
     case.noted.closing = Some(closing_at(How::TargetGone, 15_000));
     case.presence = there(false, Some(5_000));
@@ -256,13 +258,27 @@ fn the_order_of_what_is_missing_is_explained() {
     let broken = lost.with(|case| case.findings.out_of_order = 2);
     assert!(broken.text().contains("order: broken") && broken.text().contains("flushes were ignored"));
     // Without a flush neither the loss nor the order breaks a promise.
-    let none = broken.with(|case| case.noted.opened.opening.means = Some(Means::None));
+    let none = broken.with(|case| case.noted.opened.opening.files = Some(NO_FLUSH));
     assert_eq!(none.why(), ["nothing_promised"]);
     assert!(none.text().contains("order: broken") && none.text().contains("Without a flush that is allowed"));
     assert!(!none.text().contains("flushes were ignored"));
     let torn = kept().with(|case| case.findings.torn = 1);
     assert!(!torn.text().contains("order:"), "only what is missing has an order");
-    assert_eq!(kept().with(|case| case.noted.opened.opening.means = Some(Means::None)).why(), ["nothing_promised"]);
+    assert_eq!(kept().with(|case| case.noted.opened.opening.files = Some(NO_FLUSH)).why(), ["nothing_promised"]);
+}
+
+#[test]
+fn writes_that_were_under_way_say_whether_the_stack_tears() {
+    let torn = kept().with(|case| case.findings.under_way_torn = 2).text();
+    assert!(torn.contains("torn: 2 of 4 writes of 8 KiB are there in part: leave full-page writes"), "{torn}");
+    let none = kept().text();
+    assert!(none.contains("none of 4 writes of 8 KiB is there in part, and nothing below states that"), "{none}");
+    let stated = |case: &mut Case| case.noted.opened.opening.made.whole = Some("`nvme0n1` states that".to_owned());
+    assert!(kept().with(stated).text().contains("in part, and `nvme0n1` states that"));
+    // Where nothing was cut, or on a server, nothing is said.
+    for case in [kept().with(ended(How::Done, 0)), kept_on_a_server()] {
+        assert!(!case.text().contains("torn:"), "{}", case.text());
+    }
 }
 
 #[test]

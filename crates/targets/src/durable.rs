@@ -117,6 +117,8 @@ pub struct Made {
     pub started_s: Option<u64>,
     /// Settings by which commits may be lost, as `name=value`.
     pub loses: Vec<String>,
+    /// What states that a power failure leaves a write of the load whole or undone, in words.
+    pub whole: Option<String>,
 }
 
 /// What became of a target.

@@ -16,7 +16,7 @@ use crate::cli::token::{self, TokenOf};
 use crate::cli::{Interrupt, fresh_seed, say};
 use ::durable::link::{Link, LinkError, Notebook, Pipe};
 use ::durable::load::{self, LoadError, Loaded, Until};
-use ::durable::opening::{Machine, Means, Opening, Way};
+use ::durable::opening::{FileCommits, Machine, Means, Opening, Way};
 use ::durable::witness::{ALIVE_EVERY, End};
 use model::config::TargetAddress;
 use model::config::net::NetServer;
@@ -79,7 +79,13 @@ struct CommitArgs {
     #[arg(long, value_name = "MEANS", help_heading = "Load")]
     means: Option<Means>,
 
-    /// Slots of a session that its commits go round in [default: 2048 of 8K in files, 256 rows on a server]
+    /// Size of a commit in a file: a power of two from 4K to 1M [default: 8K]
+    ///
+    /// After the cut `verify` says whether writes of this size were left in part.
+    #[arg(long, value_name = "SIZE", help_heading = "Load")]
+    block: Option<Bytes>,
+
+    /// Slots of a session that its commits go round in [default: 2048 in files, 256 rows on a server]
     #[arg(long, value_name = "N", help_heading = "Load", value_parser = clap::value_parser!(u32).range(2..))]
     blocks: Option<u32>,
 
@@ -117,9 +123,14 @@ impl CommitArgs {
 
     fn shape(&self) -> Result<Shape, Failure> {
         let target = &self.target.target;
-        if self.means.is_some() && !self.is_in_files() {
-            let failure = Failure::new(format_args!("`--means` is for files, not for `{target}`"));
+        let given = [("--means", self.means.is_some()), ("--block", self.block.is_some())];
+        if let Some((option, _)) = given.iter().find(|(_, given)| *given && !self.is_in_files()) {
+            let failure = Failure::new(format_args!("`{option}` is for files, not for `{target}`"));
             return Err(failure.with_hint("leave it out: a server has settings for that, which are noted".to_owned()));
+        }
+        if let Some(block) = self.block.filter(|_| !self.files().is_sensible()) {
+            let failure = Failure::new(format_args!("a commit cannot have {block}"));
+            return Err(failure.with_hint("name a power of two from 4K to 1M: `--block 16K`".to_owned()));
         }
         let blocks = self.blocks.unwrap_or(if self.is_in_files() { BLOCKS_IN_FILES } else { ROWS_ON_SERVERS });
         let shape = Shape { run: fresh_seed(), sessions: self.sessions, blocks };
@@ -130,14 +141,18 @@ impl CommitArgs {
         Ok(shape)
     }
 
-    fn means(&self) -> Means {
-        self.means.unwrap_or_default()
+    fn files(&self) -> FileCommits {
+        let FileCommits { means, block_bytes } = FileCommits::default();
+        FileCommits {
+            means: self.means.unwrap_or(means),
+            block_bytes: self.block.map_or(block_bytes, |bytes| u32::try_from(bytes.0).unwrap_or(0)),
+        }
     }
 
     fn plan(&self, shape: &Shape, notes: &str) -> Result<Exit, Failure> {
-        let in_files = format!("{} in files", Bytes(shape.slots() * ::durable::block::BLOCK_BYTES as u64));
+        let in_files = format!("{} in files", Bytes(shape.slots() * u64::from(self.files().block_bytes)));
         let size = if self.is_in_files() { in_files } else { format!("{} rows", shape.slots()) };
-        let means = self.is_in_files().then(|| self.means().words());
+        let means = self.is_in_files().then(|| self.files().means.words());
         DryRun::default()
             .fact("target", &self.target.target)
             .fact("make", size)
@@ -153,14 +168,14 @@ impl CommitArgs {
             shape,
             target: self.target.target.to_string(),
             made,
-            means: self.is_in_files().then(|| self.means()),
+            files: self.is_in_files().then(|| self.files()),
             way,
             load: Machine::here(),
         }
     }
 
     fn warn(&self, made: &Made) {
-        if self.is_in_files() && self.means() == Means::None {
+        if self.is_in_files() && self.files().means == Means::None {
             say::note(
                 "`--means none` flushes nothing, so nothing is promised: a loss proves nothing, only its order is shown",
             );
@@ -200,7 +215,7 @@ pub(super) fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
             TokenOf::Witness.variable()
         )));
     };
-    let target = commits.target.open(commits.means())?;
+    let target = commits.target.open(commits.files())?;
     let interrupt = Interrupt::listen()?;
     // Before anything is made.
     let link = interrupt.judge(Link::connect(&witness.to_string(), (host, *port), &token).map_err(Failure::from))?;
@@ -227,7 +242,7 @@ pub(super) fn load(arguments: &LoadArguments) -> Result<Exit, Failure> {
                 .to_owned(),
         ));
     }
-    let target = commits.target.open(commits.means())?;
+    let target = commits.target.open(commits.files())?;
     let interrupt = Interrupt::listen()?;
     // Before anything is made.
     let pipe = Pipe::begin(std::io::stdout(), interrupt.flag())?;

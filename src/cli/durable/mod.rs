@@ -12,7 +12,7 @@ use crate::cli::{Interrupt, RemovalArgs, say, sheets};
 use crate::databases;
 use ::durable::link::LinkError;
 use ::durable::notes::NotesError;
-use ::durable::opening::Means;
+use ::durable::opening::FileCommits;
 use ::durable::witness::WitnessError;
 use model::config::TargetAddress;
 use targets::durable::CommitTarget;
@@ -71,10 +71,10 @@ struct CommitTargetArgs {
 
 impl CommitTargetArgs {
     /// What keeps them there. Nothing is reached yet.
-    fn open(&self, means: Means) -> Result<Box<dyn CommitTarget>, Failure> {
+    fn open(&self, files: FileCommits) -> Result<Box<dyn CommitTarget>, Failure> {
         let Self { target, server } = self;
         let options = server.options(target)?;
-        databases::commits(target, &options, means).ok_or_else(|| {
+        databases::commits(target, &options, files).ok_or_else(|| {
             let failure = Failure::new(format_args!("`{target}` keeps no commits that could be compared with notes"));
             failure.with_hint("name a target: `dir:PATH`, `pg:DIR`, `my:DIR`, `postgres://…` or `mysql://…`".to_owned())
         })
@@ -127,7 +127,7 @@ pub(super) struct DropArguments {
 
 fn run_drop(arguments: &DropArguments) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
-    let target = arguments.target.open(Means::default())?;
+    let target = arguments.target.open(FileCommits::default())?;
     interrupt.judge(with(target, |target| {
         let plan = target.plan_drop(interrupt.flag())?;
         arguments.removal.run(plan, &interrupt)

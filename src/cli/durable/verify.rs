@@ -61,7 +61,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             .print(None, false);
     }
     let interrupt = Interrupt::listen()?;
-    let target = arguments.target.open(opening.means.unwrap_or_default())?;
+    let target = arguments.target.open(opening.files.unwrap_or_default())?;
     let (presence, findings) = with(target, |target| {
         let mut judge = Judge::new(shape, &noted.sessions, noted.last_us);
         let read = target.read(&shape, &opening.made, interrupt.flag(), &mut |session, slot, found| {

@@ -116,7 +116,7 @@ pub(super) fn read_from(mut from: impl BufRead) -> Result<Noted, NotesError> {
     let text = line.strip_prefix(OPEN.as_bytes()).and_then(|text| std::str::from_utf8(text).ok());
     let text = text.ok_or(NotesError::Line { line: 2, what: "is not an opening" })?;
     let opened: Opened = serde_json::from_str(text).map_err(|error| NotesError::Opening(brief(&error.to_string())))?;
-    if !opened.opening.shape.is_sensible() {
+    if !opened.opening.is_sensible() {
         return Err(NotesError::Opening("there cannot be such a load".to_owned()));
     }
     let mut reading = Reading::new(opened, text);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::reader::read_from;
 use super::*;
-use crate::opening::{Closing, How, Machine, Means, Opening, Way};
+use crate::opening::{Closing, FileCommits, How, Machine, Opening, Way};
 use targets::durable::{FileSystem, Made, Place, Shape};
 
 pub(crate) fn opening(sessions: u32, blocks: u32) -> Opening {
@@ -20,8 +20,9 @@ pub(crate) fn opening(sessions: u32, blocks: u32) -> Opening {
             is_here: true,
             started_s: None,
             loses: Vec::new(),
+            whole: None,
         },
-        means: Some(Means::Fdatasync),
+        files: Some(FileCommits::default()),
         way: Way::Answered,
         load: Machine { machine: "db1".to_owned(), boot: "one".to_owned() },
     }

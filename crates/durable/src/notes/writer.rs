@@ -90,7 +90,7 @@ impl Writer {
         if self.run.is_some() {
             return Err(Refused::Order("an opening"));
         }
-        if !opening.shape.is_sensible() {
+        if !opening.is_sensible() {
             return Err(Refused::Opening);
         }
         let opened = Opened { opening: opening.clone(), at_wall_ns: measure::wall_ns() };

@@ -172,6 +172,7 @@ impl<D: CommitDialect> SqlCommits<D> {
             is_here: is_private || reached.connector.process().is_ok_and(|process| process.is_some()),
             started_s: if is_private { None } else { D::started_s(&mut session) },
             loses,
+            whole: None,
         })
     }
 
