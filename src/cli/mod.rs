@@ -15,6 +15,7 @@ mod exit;
 mod expect;
 mod experiment;
 mod export;
+mod failure;
 mod first_contact;
 mod fit;
 mod fleet;
@@ -141,6 +142,9 @@ enum Command {
     /// Measure what loads cost each other: each alone and all together, alternating
     #[command(after_long_help = beside::EXAMPLES)]
     Beside(Box<beside::Arguments>),
+    /// What a failure costs while a load goes on
+    #[command(subcommand, after_long_help = failure::EXAMPLES)]
+    Failure(failure::Command),
     /// Run a test matrix from a file: loads over a matrix of values, reported on one page
     #[command(subcommand, after_long_help = experiment::EXAMPLES)]
     Experiment(Box<experiment::Command>),
@@ -265,6 +269,7 @@ impl Command {
             Self::Net(command) => command.run(),
             Self::Durable(command) => command.run(),
             Self::Beside(arguments) => beside::run(&arguments),
+            Self::Failure(command) => command.run(),
             Self::Experiment(command) => command.run(),
             Self::Import(arguments) => import::run(&arguments),
             Self::Merge(arguments) => merge::run(&arguments),
@@ -670,8 +675,12 @@ mod tests {
             for line in lines {
                 // A remark is set off by blanks, and the shell keeps its own words and quotation marks.
                 let line = line.split("  ").next().unwrap_or(line);
-                let words = line.split_whitespace().take_while(|word| !matches!(*word, ">" | "&&"));
-                let words = words.map(|word| word.trim_matches('\''));
+                let parts = (0..).zip(line.split('\''));
+                let words = parts.flat_map(|(at, part)| match at % 2 {
+                    0 => part.split_whitespace().collect(),
+                    _ => vec![part],
+                });
+                let words = words.take_while(|word| !matches!(*word, ">" | "&&"));
                 let words = std::iter::once("plimsoll").chain(words);
                 let parsed = Cli::try_parse_from(words);
                 assert!(parsed.is_ok(), "{path}: {line}: {}", parsed.unwrap_err());

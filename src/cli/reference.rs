@@ -34,6 +34,7 @@ const NEGATIVE: &[(&str, &str)] = &[
         "the data is not what was written, or an acknowledged commit or order is missing",
     ),
     ("`durable verify`", "a commit that was acknowledged before the power failed is lost or torn"),
+    ("`failure run`", "a pause was longer, or operations failed, than the demands allow"),
     ("loads of `io`", "a request failed, and no limit allows that"),
     ("`slob verify --scrub`", "a block has no intact copy, or copies could not be made equal"),
     ("`doctor`", "something on this machine makes a test impossible or wrong (`problem`)"),

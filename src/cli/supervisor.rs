@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::exit::exit_code_of_signal;
+use super::exit::{Exit, exit_code_of_signal};
 use load::{Begin, Stop};
 use measure::Clock;
 use model::record::Interval;
@@ -73,6 +73,17 @@ pub(super) enum Kept {
     Unknown,
     /// At least one was not.
     No,
+}
+
+impl Kept {
+    /// The exit code that says so.
+    pub(super) fn exit(self) -> Exit {
+        match self {
+            Self::Yes => Exit::Done,
+            Self::Unknown => Exit::NoVerdict,
+            Self::No => Exit::NotMet,
+        }
+    }
 }
 
 /// The supervisor of this process.

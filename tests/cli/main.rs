@@ -9,6 +9,7 @@ mod end_to_end;
 mod errors;
 mod experiment;
 mod export;
+mod failure;
 mod fleet;
 mod help;
 mod host;

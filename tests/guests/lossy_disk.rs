@@ -317,7 +317,7 @@ mod tests {
         let mut disk = store(Honesty::Whole);
         (0..16).for_each(|write| disk.write(write * 4 * PAGE, &[1; 4 * PAGE]));
         let lost = disk.lose();
-        assert!((1..64).contains(&lost) && lost % 4 == 0, "{lost} of 64 pages are lost");
+        assert!((1..64).contains(&lost) && lost.is_multiple_of(4), "{lost} of 64 pages are lost");
         for write in 0..16 {
             let there = read(&disk, write * 4 * PAGE, 4 * PAGE);
             assert!(there.iter().all(|byte| *byte == there[0]), "write {write}");

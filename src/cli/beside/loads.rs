@@ -58,25 +58,25 @@ fn part(command: &Command) -> Option<Result<Part, Failure>> {
 
 /// One load.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Load {
+pub(in crate::cli) struct Load {
     /// Its letter.
-    pub(super) letter: char,
+    pub(in crate::cli) letter: char,
     /// The command as it was typed, secrets removed.
-    pub(super) typed: String,
+    pub(in crate::cli) typed: String,
     /// All arguments of its process.
-    pub(super) arguments: Vec<OsString>,
+    pub(in crate::cli) arguments: Vec<OsString>,
 }
 
 /// What was said for all loads.
-pub(super) struct Given<'a> {
-    pub(super) duration: Option<Nanos>,
-    pub(super) warmup: Option<Nanos>,
-    pub(super) tags: &'a [Tag],
-    pub(super) runs: &'a Path,
+pub(in crate::cli) struct Given<'a> {
+    pub(in crate::cli) duration: Option<Nanos>,
+    pub(in crate::cli) warmup: Option<Nanos>,
+    pub(in crate::cli) tags: &'a [Tag],
+    pub(in crate::cli) runs: &'a Path,
 }
 
 /// What came of reading.
-pub(super) enum Read {
+pub(in crate::cli) enum Read {
     /// The loads, and when all of them are measured.
     Loads(Vec<Load>, Measured),
     /// One of them was refused as if it had been typed alone, and that was reported.
@@ -99,9 +99,25 @@ pub(super) fn read(words: &[OsString], given: &Given<'_>) -> Result<Read, Failur
         let failure = Failure::new(format_args!("{} loads are given, but the maximum is {MAX_LOADS}", commands.len()));
         return Err(failure.with_hint("leave some out, or make one load of several alike".to_owned()));
     }
+    checked(&commands, given)
+}
+
+/// The same of one load alone.
+pub(in crate::cli) fn only(words: &[OsString], given: &Given<'_>) -> Result<Read, Failure> {
+    let commands: Vec<&[OsString]> = words.split(|word| word == SEPARATOR).collect();
+    if let [words] = commands.as_slice()
+        && !words.is_empty()
+    {
+        return checked(&commands, given);
+    }
+    let failure = Failure::new(format_args!("{} loads are given, and one is needed", commands.len()));
+    Err(failure.with_hint("write one load behind `--`: `-- orders run --rate 500 …`".to_owned()))
+}
+
+fn checked(commands: &[&[OsString]], given: &Given<'_>) -> Result<Read, Failure> {
     let mut loads = Vec::new();
     let mut parts: Vec<Part> = Vec::new();
-    for (place, words) in commands.into_iter().enumerate() {
+    for (place, words) in commands.iter().enumerate() {
         let load = load(letter(place), words, given)?;
         let typed: Vec<OsString> = std::iter::once("plimsoll".into()).chain(load.arguments.iter().cloned()).collect();
         let command = match parse(&typed) {
@@ -138,7 +154,7 @@ fn load(letter: char, words: &[OsString], given: &Given<'_>) -> Result<Load, Fai
     match typed::forbidden(words) {
         Some((flag, Why::OfAll(why))) => {
             let failure = Failure::new(format_args!("`{flag}` stands in load {letter}: {why}"));
-            return Err(failure.with_hint(format!("write it before the first `--`: `plimsoll beside {flag} …`")));
+            return Err(failure.with_hint(format!("write {flag} before the first `--`")));
         }
         Some((flag, Why::WrittenAgain)) => {
             let failure =

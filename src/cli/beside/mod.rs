@@ -1,7 +1,7 @@
 //! `plimsoll beside`.
 
 mod group;
-mod loads;
+pub(super) mod loads;
 mod turns;
 
 use std::ffi::OsString;

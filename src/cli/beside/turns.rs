@@ -87,11 +87,7 @@ pub(super) struct Limits(Vec<(usize, Company, Kept)>);
 impl Limits {
     /// The worst answer.
     pub(super) fn exit(&self) -> Exit {
-        match self.0.iter().map(|(.., kept)| *kept).max() {
-            None | Some(Kept::Yes) => Exit::Done,
-            Some(Kept::Unknown) => Exit::NoVerdict,
-            Some(Kept::No) => Exit::NotMet,
-        }
+        self.0.iter().map(|(.., kept)| *kept).max().map_or(Exit::Done, Kept::exit)
     }
 
     /// For each load that did not always keep its limits, how often it did.

@@ -1,0 +1,105 @@
+//! What a failure costs a load: failures of known lengths on a real server, and commands that do not do what they should.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+
+use crate::manners::{signal, wait_for};
+use crate::place::Place;
+use crate::servers::wait_until;
+use sql::postgres::test_server::is_installed;
+
+const LOAD: &[&str] = &["--", "host", "run", "--work", "checksum", "--processors", "1", "--warmup", "0"];
+
+fn words<'a>(failure: &[&'a str], load: &[&'a str]) -> Vec<&'a str> {
+    [&["failure", "run"], failure, LOAD, load].concat()
+}
+
+#[test]
+fn what_cannot_be_is_said_before_anything_begins() {
+    let place = Place::new();
+    for (line, says) in [
+        ("failure run --inject true", "required arguments"),
+        ("failure run -- host run", "--inject"),
+        ("failure run --inject true --by-hand -- host run", "cannot be used with"),
+        ("failure run --recover true --by-hand -- host run", "cannot be used with"),
+        ("failure run --inject true -- host run -- io run", "2 loads are given"),
+        ("failure run --inject true -- io sweep --path x", "cannot take part"),
+        ("failure run --inject true -- host run --json", "one for all loads"),
+        ("failure run --inject true --at 30s -- host run --work checksum --duration 30s", "measured for 30.0 s"),
+        (
+            "failure run --inject true --recover true --after 25s -- host run --work checksum --duration 30s",
+            "over after 35.0 s",
+        ),
+    ] {
+        let answer = place.run(&line.split(' ').collect::<Vec<_>>());
+        assert!(answer.code == Some(2) && answer.stderr.contains(says), "{line}: {answer}");
+    }
+    let plan = ["--inject", "echo \u{1b}[2J", "--at", "3s", "--recover", "true", "--after", "4s", "--dry-run"];
+    let plan = place.done(&words(&plan, &["--duration", "20s"]));
+    assert!(plan.stdout.contains("3.00 s into the window: echo [U+001B][2J"), "{plan}");
+    assert!(plan.stdout.contains("4.00 s later: true"), "{plan}");
+    assert_eq!(fs::read_dir(place.path(".")).unwrap().count(), 0);
+}
+
+#[test]
+fn what_was_begun_is_ended_whatever_happens() {
+    let place = Place::new();
+    let recover = format!("echo >>{}", place.path("recovered").display());
+    // A failure that cannot be caused ends the load.
+    let wrong = ["--inject", "exit 7", "--at", "100ms", "--recover", &recover, "--after", "50s"];
+    let answer = place.run(&words(&wrong, &["--duration", "60s"]));
+    assert!(answer.code == Some(2) && answer.stderr.contains("`exit 7` ended with exit status: 7"), "{answer}");
+    assert_eq!(fs::read_to_string(place.path("recovered")).unwrap(), "\n");
+    // So does Ctrl-C.
+    let long = ["--inject", "true", "--at", "100ms", "--recover", &recover, "--after", "50s"];
+    let mut command = place.plimsoll(&words(&long, &["--duration", "60s"]));
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let said = wait_for(&mut child, "failure: true");
+    signal(&child, "-INT");
+    std::io::BufRead::lines(said).for_each(drop);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(fs::read_to_string(place.path("recovered")).unwrap(), "\n\n");
+    // A load without a rate, and a failure that it does not feel.
+    let nothing = ["--inject", "true", "--at", "1s", "--max-pause", "500ms", "--no-errors"];
+    let answer = place.done(&words(&nothing, &["--duration", "3s"]));
+    for says in ["yes        at most 500 ms", "pause      none", "errors     none", "the load has no `--rate`"] {
+        assert!(answer.stdout.contains(says), "{says}: {answer}");
+    }
+}
+
+/// The server's processes are stopped for two seconds under load.
+#[test]
+fn a_pause_of_a_server_is_as_long_as_it_was() {
+    if !is_installed() {
+        return;
+    }
+    let place = Place::new();
+    fs::set_permissions(place.path("."), fs::Permissions::from_mode(0o755)).unwrap();
+    let target = format!("pg:{}", place.path("pg").display());
+    place.done(&["orders", "setup", "--scale", "0.01", "--target", &target, "--quiet"]);
+    let pid_file = place.path("pg/data/postmaster.pid");
+    let all =
+        format!("for p in $(cat /proc/$(head -n 1 {})/task/*/children); do kill -SIG $p; done", pid_file.display());
+    let (stop, go_on) = (all.replace("SIG", "STOP"), all.replace("SIG", "CONT"));
+    let failure = ["failure", "run", "--inject", &stop, "--at", "3s", "--recover", &go_on, "--after", "2s"];
+    let demands = ["--max-pause", "1s", "--no-errors", "--json", "--"];
+    let load =
+        ["orders", "run", "--target", &target, "--rate", "50", "--users", "16", "--duration", "12", "--warmup", "1"];
+    let answer = place.run(&[&failure[..], &demands, &load].concat());
+    assert_eq!(answer.code, Some(1), "two seconds are more than one: {answer}");
+    let document = answer.json();
+    let cost = &document["cost"];
+    let ns = |pointer: &str| {
+        cost.pointer(pointer).and_then(|value| value.as_u64()).unwrap_or_else(|| panic!("{pointer}: {document}"))
+    };
+    let held_ns = ns("/recovered_ns") - ns("/failed_ns");
+    // A machine that others use is late to go on, and never early.
+    assert!(held_ns >= 2_000_000_000 && ns("/pause/length_ns") + 100_000_000 >= held_ns, "{document}");
+    assert!(ns("/longest_ns") >= ns("/pause/length_ns") && ns("/backlog") >= 16, "{document}");
+    assert_eq!((ns("/errors"), ns("/unended")), (0, 0), "{document}");
+    assert_eq!((&document["demands"][0]["met"], &document["demands"][1]["met"]), (&false.into(), &true.into()));
+    let runs = place.runs();
+    assert_eq!(runs, [document["run"].as_str().unwrap()]);
+    wait_until("the private server has ended", || !pid_file.exists());
+}
