@@ -1,15 +1,16 @@
 //! `plimsoll failure`.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, PipeWriter};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child as Process, Command as Shell, Stdio};
 use std::sync::mpsc::{self, Receiver};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
-use std::ffi::OsString;
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::arguments::{FormatArgs, ProgressArgs, RunsArgs, Seconds};
 use super::beside::loads::{Given, Load, Read, only};
@@ -103,7 +104,9 @@ pub(super) struct RunArguments {
     #[arg(long, value_name = "TIME", help_heading = "Demands")]
     max_pause: Option<Seconds>,
 
-    /// No operation may fail, or never end
+    /// No operation may fail, or be due and never sent, or never end
+    ///
+    /// Attempts to connect that fail are counted apart.
     #[arg(long, help_heading = "Demands")]
     no_errors: bool,
 
@@ -132,8 +135,12 @@ pub(super) struct RunArguments {
 const AFTER: Nanos = Nanos::seconds(10);
 /// From the moment when the load is ready to its start.
 const START_DELAY_NS: u64 = 250_000_000;
+/// A load that is on says something each second.
+const SAYS_NOTHING: Duration = Duration::from_secs(5);
+/// How long a command may take to end when it is told to.
+const ENDS_IN: Duration = Duration::from_secs(2);
 /// How long a command may go on once everything else has ended.
-const LAST_COMMANDS: Duration = Duration::from_secs(30);
+const LAST_COMMANDS: Duration = Duration::from_secs(60);
 const LOOK_AROUND: Duration = Duration::from_millis(20);
 
 fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
@@ -184,8 +191,17 @@ fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     // What the load itself says comes after what was asked here.
     came.load?;
     shown?;
-    let is_missed = demands.iter().any(|(_, is_met)| !is_met);
-    Ok(if is_missed { Exit::NotMet } else { came.limits.exit() })
+    Ok(
+        match demands
+            .iter()
+            .map(|(_, is_met)| *is_met)
+            .min_by_key(|is_met| is_met.map_or(1, |is_met| if is_met { 2 } else { 0 }))
+        {
+            Some(Some(false)) => Exit::NotMet,
+            Some(None) => Exit::NoVerdict,
+            _ => came.limits.exit(),
+        },
+    )
 }
 
 /// What came of it.
@@ -226,15 +242,23 @@ fn carry_out(
         children.begin(begin_ns);
     }
     let mut failure = Caused::new(arguments, begin_ns, (warmup, after));
+    let (mut heard, mut first) = ((0, Instant::now()), Ok(()));
     while !children.are_gone() {
         listen(&mut children);
-        if let Err(error) = failure.look(children.is_stopped()) {
+        let over_ns = match children.all.first().map(|child| &child.state) {
+            Some(State::Loading { over_ns, .. }) => Some(*over_ns),
+            Some(State::Ready) => Some(0),
+            _ => None,
+        };
+        if over_ns.is_some_and(|over_ns| over_ns != heard.0) {
+            heard = (over_ns.unwrap_or(0), Instant::now());
+        }
+        // A load that says nothing any more has ended, and nothing would be measured.
+        let is_on = over_ns.is_some() && heard.1.elapsed() < SAYS_NOTHING.max(warmup.as_duration());
+        let looked = failure.look(is_on && !children.is_stopped(), children.is_stopped());
+        if looked.is_err() && first.is_ok() {
+            first = looked;
             children.stop();
-            while !children.are_gone() {
-                listen(&mut children);
-            }
-            watch.end();
-            return Err(error);
         }
     }
     watch.end();
@@ -244,6 +268,7 @@ fn carry_out(
         _ => None,
     });
     let load = children.failure().map_or(Ok(()), |(_, failure)| Err(failure));
+    first?;
     recovered?;
     let Some((run, limits)) = ended else {
         load?;
@@ -258,7 +283,7 @@ fn carry_out(
     Ok(Came { run, marks, limits, load })
 }
 
-/// The failure, by its commands or by hand. What was begun is ended, also where something else goes wrong.
+/// The failure, by its commands or by hand.
 struct Caused<'a> {
     inject: Option<&'a str>,
     recover: Option<&'a str>,
@@ -266,10 +291,18 @@ struct Caused<'a> {
     at_ns: u64,
     after_ns: u64,
     injecting: Option<Process>,
-    recovering: Option<Process>,
+    recovery: Recovery,
     failed_ns: Option<u64>,
     injected_ns: Option<u64>,
     recovered_ns: Option<u64>,
+}
+
+/// The command that ends the failure. Its shell is started before the failure is caused, and waits until this process lets it go, or is
+/// gone: then nothing keeps it from running.
+enum Recovery {
+    None,
+    Waiting { shell: Process, held: PipeWriter },
+    Running(Process),
 }
 
 impl<'a> Caused<'a> {
@@ -281,15 +314,15 @@ impl<'a> Caused<'a> {
             at_ns: begin_ns.saturating_add(warmup.0).saturating_add(arguments.at.0.0),
             after_ns: after.0,
             injecting: None,
-            recovering: None,
+            recovery: Recovery::None,
             failed_ns: None,
             injected_ns: None,
             recovered_ns: None,
         }
     }
 
-    /// Does what is due. Where the load is being ended, what has not begun is left out.
-    fn look(&mut self, is_ending: bool) -> Result<(), Failure> {
+    /// Does what is due. A failure is caused while the load is on; what was begun is ended at once where everything ends.
+    fn look(&mut self, is_on: bool, is_ending: bool) -> Result<(), Failure> {
         for at_ns in self.keys.iter().flat_map(Receiver::try_iter).collect::<Vec<_>>() {
             let (mark, word) = match self.failed_ns {
                 None => (&mut self.failed_ns, "the failure begins"),
@@ -301,67 +334,101 @@ impl<'a> Caused<'a> {
             }
         }
         if self.failed_ns.is_none()
-            && !is_ending
+            && is_on
             && monotonic_ns() >= self.at_ns
             && let Some(command) = self.inject
         {
+            if let Some(recover) = self.recover {
+                let (reader, held) = std::io::pipe().map_err(|error| Failure::new(format_args!("no pipe: {error}")))?;
+                let shell = shell(&format!("read -r _\n{recover}"), reader.into())?;
+                self.recovery = Recovery::Waiting { shell, held };
+            }
             say::line(format_args!("failure: {}", shown(command)));
             self.failed_ns = Some(monotonic_ns());
-            self.injecting = Some(shell(command)?);
+            self.injecting = Some(shell(command, Stdio::null())?);
         }
-        if ended(&mut self.injecting, self.inject)? {
+        let injected = ended(&mut self.injecting, self.inject);
+        if matches!(injected, Ok(true)) {
             self.injected_ns = Some(monotonic_ns());
         }
-        let is_due = |injected_ns: u64| is_ending || monotonic_ns() >= injected_ns.saturating_add(self.after_ns);
-        if self.recovering.is_none() && self.recovered_ns.is_none() && self.injected_ns.is_some_and(is_due) {
-            self.begin_recovery()?;
+        let is_due = |injected_ns: u64| monotonic_ns() >= injected_ns.saturating_add(self.after_ns);
+        if injected.is_err() || is_ending || self.injected_ns.is_some_and(is_due) {
+            self.recover();
         }
-        ended(&mut self.recovering, self.recover).map(drop)
+        injected?;
+        self.recovered()
     }
 
-    fn begin_recovery(&mut self) -> Result<(), Failure> {
-        let Some(command) = self.recover else { return Ok(()) };
-        say::line(format_args!("recovery: {}", shown(command)));
-        self.recovered_ns = Some(monotonic_ns());
-        self.recovering = Some(shell(command)?);
+    /// Lets the recovery go. The command of the failure, where it still runs, is ended before, so that it does not fail anything again.
+    fn recover(&mut self) {
+        match std::mem::replace(&mut self.recovery, Recovery::None) {
+            Recovery::Waiting { shell, held } => {
+                end_group(self.injecting.take());
+                say::line(format_args!("recovery: {}", shown(self.recover.unwrap_or_default())));
+                self.recovered_ns = Some(monotonic_ns());
+                drop(held);
+                self.recovery = Recovery::Running(shell);
+            }
+            other => self.recovery = other,
+        }
+    }
+
+    /// Notices that the recovery has ended.
+    fn recovered(&mut self) -> Result<(), Failure> {
+        let Recovery::Running(shell) = &mut self.recovery else { return Ok(()) };
+        match shell.try_wait() {
+            Ok(None) => return Ok(()),
+            Ok(Some(status)) if status.success() => {}
+            Ok(Some(status)) => {
+                self.recovery = Recovery::None;
+                let failure = Failure::new(format_args!("the recovery ended with {status}"));
+                return Err(failure.with_hint("look whether the failure is over, and end it by hand".to_owned()));
+            }
+            Err(error) => return Err(Failure::new(format_args!("the recovery: {error}"))),
+        }
+        self.recovery = Recovery::None;
         Ok(())
     }
 
-    /// Ends what was begun, and waits for it.
+    /// Ends what was begun and waits for it, but not for ever.
     fn end(&mut self) -> Result<(), Failure> {
-        let begun = std::time::Instant::now();
-        let mut first = Ok(());
-        while self.inject.is_some() && self.failed_ns.is_some() {
-            let looked = self.look(true);
-            if first.is_ok() {
-                first = looked;
+        let begun = Instant::now();
+        loop {
+            self.look(false, true)?;
+            if self.injecting.is_none() && !matches!(self.recovery, Recovery::Running(_)) {
+                return Ok(());
             }
-            let is_done = self.injecting.is_none() && self.recovering.is_none();
-            if is_done || begun.elapsed() >= LAST_COMMANDS {
-                break;
+            if begun.elapsed() >= LAST_COMMANDS {
+                let failure = Failure::new(format_args!("a command still runs after {} s", LAST_COMMANDS.as_secs()));
+                return Err(failure.with_hint("look whether the failure is over: it is not waited for".to_owned()));
             }
             std::thread::sleep(LOOK_AROUND);
         }
-        first
     }
 }
 
-impl Drop for Caused<'_> {
-    fn drop(&mut self) {
-        if let Err(Failure::Reported(reported)) = self.end() {
-            say::error(&reported.message);
-        }
-        if self.failed_ns.is_some() && self.recovered_ns.is_none() && self.begin_recovery().is_ok() {
-            // The failure's command did not end, and is not waited for any more.
-            let _ = self.recovering.take().map(|mut process| process.wait());
+/// Ends a command with everything that it started.
+fn end_group(process: Option<Process>) {
+    let Some(mut process) = process else { return };
+    let group = Pid::from_child(&process);
+    for signal in [Signal::TERM, Signal::KILL] {
+        // One that is gone takes no signal.
+        let _ = kill_process_group(group, signal);
+        let begun = Instant::now();
+        while begun.elapsed() < ENDS_IN {
+            if !matches!(process.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(LOOK_AROUND);
         }
     }
 }
 
-/// A command of the user's, out of reach of a Ctrl-C that ends the load.
-fn shell(command: &str) -> Result<Process, Failure> {
+/// A command of the user's, out of reach of a Ctrl-C that ends the load, and of a reader of its output that has gone.
+fn shell(command: &str, stdin: Stdio) -> Result<Process, Failure> {
     let mut shell = Shell::new("sh");
-    shell.args(["-c", command]).stdin(Stdio::null()).stdout(std::io::stderr()).process_group(0);
+    shell.arg("-c").arg(format!("trap '' PIPE\n{command}")).process_group(0);
+    shell.stdin(stdin).stdout(std::io::stderr());
     shell.spawn().map_err(|error| Failure::new(format_args!("`{}`: {error}", shown(command))))
 }
 
@@ -393,26 +460,28 @@ fn keys() -> Receiver<u64> {
     keys
 }
 
-/// Each demand, and whether it is met.
-fn demands(arguments: &RunArguments, cost: &FailureCost) -> Vec<(String, bool)> {
+/// Each demand, and whether it is met, where that is known.
+fn demands(arguments: &RunArguments, cost: &FailureCost) -> Vec<(String, Option<bool>)> {
     let pause = arguments
         .max_pause
-        .map(|Seconds(most)| (format!("at most {most} without a completed operation"), cost.pause_ns() <= most.0));
-    let errors =
-        arguments.no_errors.then(|| ("no operation fails or never ends".to_owned(), cost.errors + cost.unended == 0));
+        .map(|Seconds(most)| (format!("at most {most} without a completed operation"), cost.is_pause_within(most)));
+    let errors = arguments.no_errors.then(|| {
+        let is_met = cost.errors + cost.unended + cost.unsent == 0;
+        ("no operation fails, or is never sent or never ends".to_owned(), Some(is_met))
+    });
     pause.into_iter().chain(errors).collect()
 }
 
-fn sheet(cost: &FailureCost, demands: &[(String, bool)], run: &str) -> Sheet {
+fn sheet(cost: &FailureCost, demands: &[(String, Option<bool>)], run: &str) -> Sheet {
     let listed: Vec<_> = demands.iter().map(|(demand, is_met)| json!({ "demand": demand, "met": is_met })).collect();
     let mut sheet = Sheet::of(json!({ "format": 1, "run": run, "demands": listed, "cost": cost }));
     for (demand, is_met) in demands {
-        sheet.add(if *is_met { "yes" } else { "no" }, demand.clone());
+        sheet.add(is_met.map_or("unknown", |is_met| if is_met { "yes" } else { "no" }), demand.clone());
     }
     sheet.add(
         "pause",
         match cost.pause {
-            Pause::None => "none: operations were completed all the time".to_owned(),
+            Pause::None => "none was seen".to_owned(),
             Pause::Seen { from_ns, length_ns } => {
                 format!("{} without a completed operation, {} into the window", Nanos(length_ns), Nanos(from_ns))
             }
@@ -422,17 +491,20 @@ fn sheet(cost: &FailureCost, demands: &[(String, bool)], run: &str) -> Sheet {
     if let Some(longest_ns) = cost.longest_ns {
         sheet.add("longest", format!("{} for one operation, from due to finished", Nanos(longest_ns)));
     }
-    let since = if cost.recovered_ns.is_some() { "the recovery" } else { "the failure" };
+    let when = |at_ns: u64| match cost.recovered_ns.filter(|recovered_ns| *recovered_ns <= at_ns) {
+        Some(recovered_ns) => format!("{} after the recovery", Nanos(at_ns - recovered_ns)),
+        None => format!("{} after the failure", Nanos(at_ns.saturating_sub(cost.failed_ns))),
+    };
     if let Some(backlog) = cost.backlog {
-        let gone = cost.gone_after_ns.map(|ns| format!(", the last ended {} after {since}", Nanos(ns)));
+        let gone = cost.gone_ns.map(|at_ns| format!(", the last ended {}", when(at_ns)));
         let backlog = group_thousands(backlog as f64);
         sheet.add("backlog", format!("{backlog} operations waited at its worst{}", gone.unwrap_or_default()));
     }
     sheet.add(
         "as before",
-        match (cost.before, cost.as_before_after_ns) {
+        match (cost.before, cost.as_before_ns) {
             (None, _) => "unknown: no whole second of the window was before the failure".to_owned(),
-            (Some(_), Some(ns)) => format!("{} after {since}, to the end of the window", Nanos(ns)),
+            (Some(_), Some(at_ns)) => format!("{}, to the end of the window", when(at_ns)),
             (Some(_), None) => "not within the window".to_owned(),
         },
     );
@@ -442,16 +514,21 @@ fn sheet(cost: &FailureCost, demands: &[(String, bool)], run: &str) -> Sheet {
     }
     sheet.add(
         "errors",
-        match (cost.errors, cost.unended) {
+        match (cost.errors, cost.unended + cost.unsent) {
             (0, 0) => "none".to_owned(),
-            (errors, unended) => {
-                let kinds = cost.errors_by_kind.iter().filter(|(_, many)| **many > 0);
-                let kinds: Vec<String> = kinds.map(|(kind, many)| format!("{} {many}", shown(kind))).collect();
-                let kinds = if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
-                format!("{errors} failed{kinds}, {unended} never ended")
+            (errors, _) => {
+                let (unended, unsent) = (cost.unended, cost.unsent);
+                format!(
+                    "{errors} failed{}, {unended} never ended, {unsent} were due and never sent",
+                    kinds(&cost.errors_by_kind)
+                )
             }
         },
     );
+    let connects: u64 = cost.failed_connects.values().sum();
+    if connects > 0 {
+        sheet.add("connects", format!("{connects} attempts failed{}", kinds(&cost.failed_connects)));
+    }
     if let Some(cause) = &cost.cause {
         sheet.add("cause", shown(cause).into_owned());
     }
@@ -462,4 +539,11 @@ fn sheet(cost: &FailureCost, demands: &[(String, bool)], run: &str) -> Sheet {
     }
     sheet.add("run", format!("`plimsoll report {run}` shows the whole of it"));
     sheet
+}
+
+/// ` (refused 12, timed out 3)`; nothing where no kinds are known.
+fn kinds(by_kind: &BTreeMap<String, u64>) -> String {
+    let kinds = by_kind.iter().filter(|(_, many)| **many > 0);
+    let kinds: Vec<String> = kinds.map(|(kind, many)| format!("{} {many}", shown(kind))).collect();
+    if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) }
 }

@@ -60,10 +60,25 @@ fn what_was_begun_is_ended_whatever_happens() {
     std::io::BufRead::lines(said).for_each(drop);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_eq!(fs::read_to_string(place.path("recovered")).unwrap(), "\n\n");
+    // What kills this program lets the recovery go: its shell waits for that, or for the end of this program.
+    let mut command = place.plimsoll(&words(&long, &["--duration", "60s"]));
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let said = wait_for(&mut child, "failure: true");
+    signal(&child, "-KILL");
+    assert!(!child.wait().unwrap().success());
+    wait_until("it recovered", || fs::read_to_string(place.path("recovered")).unwrap() == "\n\n\n");
+    drop(said);
+    // A failure that does not end is ended first.
+    let endless = ["--inject", "sleep 1000", "--at", "100ms", "--recover", &recover, "--after", "1s"];
+    let answer = place.run(&words(&endless, &["--duration", "3s"]));
+    assert!(answer.stderr.contains("recovery: echo"), "{answer}");
+    assert_eq!(fs::read_to_string(place.path("recovered")).unwrap(), "\n\n\n\n");
     // A load without a rate, and a failure that it does not feel.
     let nothing = ["--inject", "true", "--at", "1s", "--max-pause", "500ms", "--no-errors"];
-    let answer = place.done(&words(&nothing, &["--duration", "3s"]));
-    for says in ["yes        at most 500 ms", "pause      none", "errors     none", "the load has no `--rate`"] {
+    // A second in which others have the processors takes the proof away, and the answer is then unknown.
+    let answer = place.run(&words(&nothing, &["--duration", "3s"]));
+    assert!([Some(0), Some(2)].contains(&answer.code), "{answer}");
+    for says in ["at most 500 ms without", "pause      none was seen", "errors     none", "the load has no `--rate`"] {
         assert!(answer.stdout.contains(says), "{says}: {answer}");
     }
 }

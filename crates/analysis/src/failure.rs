@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::Stalls;
-use model::record::{Interval, LONG_NS, Run, SlowOperation, Step};
+use model::record::{Histogram, Interval, LONG_NS, Run, SlowOperation, Step};
 use model::units::Nanos;
 
 /// A second is as before where its p99 is at most so many times that of the seconds before the failure, or their highest, unless a
@@ -20,8 +20,8 @@ const OF_RATE: f64 = 0.9;
 const BY_CHANCE: f64 = 3.0;
 /// A pause delays nearly all operations that were due within it, or all sessions of a load without a rate.
 const NEARLY_ALL: f64 = 0.7;
-/// Its instants are noted a moment before a failure begins: operations that were under way then count.
-const UNDER_WAY_NS: u64 = 1_000_000_000;
+/// Operations that wait because of a recovery begin to do so within this time.
+const OF_RECOVERY_NS: u64 = 10_000_000_000;
 
 /// When it failed and recovered, from the start of the step's load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,11 +38,11 @@ pub struct FailureMarks {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Pause {
-    /// There was none: some operations at most were held up.
+    /// None was seen. Whether there was one of a given length: [`FailureCost::is_pause_within`].
     None,
     /// One, known to its instants.
     Seen {
-        /// From the start of the window to when the first operation that waited was due.
+        /// From the start of the window to when the first operation that waited was due, or the failure.
         from_ns: u64,
         /// From there until one was completed again.
         length_ns: u64,
@@ -78,18 +78,24 @@ pub struct FailureCost {
     pub before: Option<UsualSecond>,
     /// The longest.
     pub pause: Pause,
-    /// The longest time of one operation, from due to finished or given up, in nanoseconds.
+    /// The longest time of one operation of the window, from due to finished or given up, in nanoseconds.
     pub longest_ns: Option<u64>,
+    /// Longest time between two completed operations that the seconds allow, in nanoseconds.
+    pub pause_below_ns: u64,
     /// Most operations that were due and not finished at the same time, as far as slow ones were recorded.
     pub backlog: Option<u64>,
-    /// From the recovery, else the failure, until the last operation that was held up had ended, in nanoseconds.
-    pub gone_after_ns: Option<u64>,
-    /// From the recovery, else the failure, until seconds are as before, to the end of the window; none where they never are.
-    pub as_before_after_ns: Option<u64>,
+    /// From the start of the window until the last operation that was held up had ended, in nanoseconds.
+    pub gone_ns: Option<u64>,
+    /// From the start of the window until seconds are as before, to its end; none where they never are.
+    pub as_before_ns: Option<u64>,
     /// Operations of the window that failed.
     pub errors: u64,
     /// The same by their reasons, where those are recorded.
     pub errors_by_kind: BTreeMap<String, u64>,
+    /// Attempts to connect that failed, by their reasons.
+    pub failed_connects: BTreeMap<String, u64>,
+    /// Operations that were due and not sent when the window ended.
+    pub unsent: u64,
     /// Operations that never ended.
     pub unended: u64,
     /// What held operations up, where the record shows it.
@@ -105,81 +111,112 @@ impl FailureCost {
         if !(warmup_ns..end_ns).contains(&marks.failed.0) {
             return None;
         }
-        let from_ns = marks.recovered.unwrap_or(marks.failed).0;
         let inside: Vec<&Interval> = step.intervals.iter().filter(|interval| !interval.warmup).collect();
         let before = usual(inside.iter().copied().filter(|second| end_of(second) <= marks.failed.0));
-        let episode = Episode::of(run, step, marks);
-        let slow = episode.as_ref().map(|episode| episode.slow.as_slice()).unwrap_or_default();
-        let pause = pause(step, marks, before, slow, &inside);
-        let unended: u64 = step.outstanding.iter().map(|one| one.unended.count()).sum();
-        let given_up = step.outstanding.iter().filter_map(|one| one.unended.max_ns()).max();
-        let longest_ns = slow.iter().map(|one| one.response_ns).chain(given_up).max();
-        let gone = slow.iter().map(|one| one.ended_ns).max().filter(|_| unended == 0);
+        let episodes = Episode::all(run, step, marks);
+        let pauses = episodes.iter().map(|episode| pause(step, marks, before, &episode.slow, &inside));
+        let silent_ns = silent_ns(marks, &inside);
+        let longest =
+            pauses.flatten().max_by_key(|(length_ns, _)| *length_ns).filter(|(length_ns, _)| *length_ns >= silent_ns);
+        let pause = match longest {
+            Some((length_ns, from_ns)) => Pause::Seen { from_ns: from_ns.saturating_sub(warmup_ns), length_ns },
+            None if silent_ns > 0 => Pause::AtLeast { length_ns: silent_ns },
+            None => Pause::None,
+        };
+        let counted: u64 = step.outstanding.iter().map(|one| one.unended.count()).sum();
+        // Those of batches are counted there alone.
+        let unended = counted.max(step.unended.as_ref().map_or(0, |unended| unended.operations));
+        let unsent = step.generator.as_ref().and_then(|generator| generator.backlog_operations).unwrap_or(0);
+        let ages = step.generator.as_ref().and_then(|generator| generator.backlog_ages.as_ref());
+        let waited = step.outstanding.iter().flat_map(|one| [&one.unended, &one.response]);
         let operations = step.operations.iter();
-        let mut errors_by_kind = step.failed_connects.clone();
+        let times = operations.clone().flat_map(|one| [&one.response, &one.failed]).chain(waited).chain(ages);
+        let mut errors_by_kind = BTreeMap::<String, u64>::new();
         for transactions in operations.clone().filter_map(|one| one.transactions.as_ref()) {
             transactions
                 .failures
                 .iter()
                 .for_each(|(kind, more)| *errors_by_kind.entry(kind.clone()).or_default() += more);
         }
+        let last_ns = episodes.iter().flat_map(|episode| &episode.slow).map(|one| one.ended_ns).max();
+        let worst = episodes.iter().map(|episode| backlog(&episode.slow)).max();
+        let longest_episode = episodes.into_iter().max_by_key(|episode| episode.length_ns);
+        let outstanding_errors = step.outstanding.iter().map(|one| one.errors);
         Some(Self {
             failed_ns: marks.failed.0 - warmup_ns,
             recovered_ns: marks.recovered.map(|at| at.0.saturating_sub(warmup_ns)),
             has_rate: step.load.rate_operations_per_s.is_some(),
             before,
             pause,
-            longest_ns,
-            backlog: episode.as_ref().map(|episode| backlog(&episode.slow)),
-            gone_after_ns: gone.map(|at_ns| at_ns.saturating_sub(from_ns)),
-            as_before_after_ns: before.and_then(|before| as_before(&inside, from_ns, before, marks)),
-            errors: operations.map(|one| one.errors).sum::<u64>()
-                + step.outstanding.iter().map(|one| one.errors).sum::<u64>(),
+            longest_ns: times.filter_map(Histogram::max_ns).max(),
+            pause_below_ns: silent_ns
+                .saturating_add(2 * inside.iter().map(|second| second.duration_ns).max().unwrap_or(0)),
+            backlog: match (worst, unsent) {
+                (None, 0) => None,
+                (worst, unsent) => Some(worst.unwrap_or(0).max(unsent.saturating_add(unended))),
+            },
+            gone_ns: last_ns.filter(|_| unended + unsent == 0).map(|at_ns| at_ns.saturating_sub(warmup_ns)),
+            as_before_ns: before
+                .and_then(|before| as_before(&inside, before, marks))
+                .map(|at_ns| at_ns.saturating_sub(warmup_ns)),
+            errors: operations.map(|one| one.errors).chain(outstanding_errors).sum(),
             errors_by_kind,
+            failed_connects: step.failed_connects.clone(),
             unended,
-            cause: episode.and_then(|episode| episode.cause),
+            unsent,
+            cause: longest_episode.and_then(|episode| episode.cause),
         })
     }
 
-    /// The length of the pause, as far as it is known: nothing where there was none.
-    pub fn pause_ns(&self) -> u64 {
+    /// Whether no time without a completed operation was longer; none where the record does not show that.
+    pub fn is_pause_within(&self, most: Nanos) -> Option<bool> {
         match self.pause {
-            Pause::None => 0,
-            Pause::Seen { length_ns, .. } | Pause::AtLeast { length_ns } => length_ns,
+            Pause::Seen { length_ns, .. } => Some(length_ns <= most.0),
+            Pause::AtLeast { length_ns } if length_ns > most.0 => Some(false),
+            // What was due when it began, or under way, would have taken longer; but what fails takes no time.
+            _ if self.errors == 0 && self.longest_ns.is_some_and(|longest_ns| longest_ns <= most.0) => Some(true),
+            _ if self.pause_below_ns <= most.0 => Some(true),
+            _ => None,
         }
     }
 }
 
-/// The operations that the failure held up.
+/// Operations that the failure, or its recovery, held up.
 struct Episode<'a> {
+    /// In the order in which they ended.
     slow: Vec<&'a SlowOperation>,
+    length_ns: u64,
     cause: Option<String>,
 }
 
 impl<'a> Episode<'a> {
-    /// The longest one that goes on after the failure and began before the recovery was over.
-    fn of(run: &Run, step: &'a Step, marks: FailureMarks) -> Option<Self> {
+    /// All that go on after the failure, and began within some time after the recovery.
+    fn all(run: &Run, step: &'a Step, marks: FailureMarks) -> Vec<Self> {
         let warmup_ns = step.window.warmup_ns;
-        let stalls = Stalls::of(run, 0)?;
-        let failed_ns = marks.failed.0 - warmup_ns;
-        let recovered_ns = marks.recovered.map_or(u64::MAX, |at| at.0.saturating_sub(warmup_ns));
-        let is_of_it = |from_ns: u64, until_ns: u64| {
-            until_ns > failed_ns
-                && from_ns.saturating_add(UNDER_WAY_NS) >= failed_ns
-                && from_ns <= recovered_ns.saturating_add(UNDER_WAY_NS)
-        };
-        let episodes =
-            stalls.episodes.iter().filter(|one| is_of_it(one.from.0, one.from.0.saturating_add(one.length.0)));
-        let longest = episodes.max_by_key(|one| one.length)?;
-        let (from_ns, until_ns) = (longest.from.0 + warmup_ns, longest.from.0 + warmup_ns + longest.length.0);
-        let all = step.intervals.iter().flat_map(|interval| interval.slow.iter().flat_map(|slow| &slow.kept));
-        let is_in_it = |one: &&SlowOperation| {
-            one.response_ns >= LONG_NS && one.ended_ns > from_ns && one.ended_ns <= until_ns && one.due_ns() >= from_ns
-        };
-        let mut slow: Vec<&SlowOperation> = all.filter(is_in_it).collect();
-        slow.sort_by_key(|one| one.ended_ns);
-        let cause = longest.blame.as_ref().map(|blame| blame.cause.words());
-        (!slow.is_empty()).then_some(Self { slow, cause })
+        let Some(stalls) = Stalls::of(run, 0) else { return Vec::new() };
+        let last_ns = marks.recovered.map_or(u64::MAX, |at| at.0.saturating_add(OF_RECOVERY_NS));
+        let mut all = Vec::new();
+        for episode in stalls.episodes {
+            let from_ns = episode.from.0 + warmup_ns;
+            let until_ns = from_ns.saturating_add(episode.length.0);
+            if until_ns <= marks.failed.0 || from_ns > last_ns {
+                continue;
+            }
+            let kept = step.intervals.iter().flat_map(|interval| interval.slow.iter().flat_map(|slow| &slow.kept));
+            let is_in_it = |one: &&SlowOperation| {
+                one.response_ns >= LONG_NS
+                    && one.ended_ns > marks.failed.0
+                    && one.ended_ns <= until_ns
+                    && one.due_ns() >= from_ns
+            };
+            let mut slow: Vec<&SlowOperation> = kept.filter(is_in_it).collect();
+            slow.sort_by_key(|one| one.ended_ns);
+            if !slow.is_empty() {
+                let cause = episode.blame.as_ref().map(|blame| blame.cause.words());
+                all.push(Self { slow, length_ns: episode.length.0, cause });
+            }
+        }
+        all
     }
 }
 
@@ -203,35 +240,31 @@ fn usual<'a>(seconds: impl Iterator<Item = &'a Interval>) -> Option<UsualSecond>
     Some(UsualSecond { rate_per_s: count as f64 / (time_ns as f64 / 1e9), p99_ns, highest_p99_ns })
 }
 
+/// The longest time without a completed operation among these, and when it began: between two of them nothing was completed, if nearly all
+/// that was due waited, and no second within it says otherwise.
 fn pause(
     step: &Step,
     marks: FailureMarks,
     before: Option<UsualSecond>,
     slow: &[&SlowOperation],
     inside: &[&Interval],
-) -> Pause {
-    // In the order in which they ended: between two of them nothing was completed, if nearly all that was due waited.
-    let first_due_ns = slow.iter().map(|one| one.due_ns()).min();
-    let starts = first_due_ns.into_iter().chain(slow.iter().map(|one| one.ended_ns));
-    let gaps = starts
-        .zip(slow.iter().map(|one| one.ended_ns))
-        .map(|(from_ns, until_ns)| (until_ns.saturating_sub(from_ns), from_ns));
-    let longest = gaps.max();
-    let silent_ns = silent_ns(marks, inside);
-    if let Some((length_ns, from_ns)) = longest.filter(|(length_ns, _)| *length_ns >= silent_ns) {
-        // What was due in it, or began to wait before.
-        let waited: f64 = slow.iter().filter(|one| one.due_ns() <= from_ns + length_ns).map(|one| one.stands_for).sum();
-        let of_rate =
-            step.load.rate_operations_per_s.or(before.filter(|_| step.load.sessions.is_none()).map(|it| it.rate_per_s));
-        let all = match of_rate {
-            Some(rate_per_s) => rate_per_s * length_ns as f64 / 1e9,
-            None => f64::from(step.load.sessions.unwrap_or(1)),
-        };
-        if waited >= NEARLY_ALL * all {
-            return Pause::Seen { from_ns: from_ns.saturating_sub(step.window.warmup_ns), length_ns };
-        }
+) -> Option<(u64, u64)> {
+    let first_due_ns = slow.iter().map(|one| one.due_ns()).min()?.max(marks.failed.0);
+    let starts = std::iter::once(first_due_ns).chain(slow.iter().map(|one| one.ended_ns));
+    let gaps = starts.zip(slow.iter().map(|one| one.ended_ns));
+    let (length_ns, from_ns) = gaps.map(|(from_ns, until_ns)| (until_ns.saturating_sub(from_ns), from_ns)).max()?;
+    let until_ns = from_ns + length_ns;
+    let is_within = |second: &&&Interval| second.offset_ns >= from_ns && end_of(second) <= until_ns;
+    if inside.iter().filter(is_within).any(|second| second.response.count() > 0) {
+        return None;
     }
-    if silent_ns > 0 { Pause::AtLeast { length_ns: silent_ns } } else { Pause::None }
+    let waited = slow.iter().filter(|one| one.due_ns() <= until_ns && one.ended_ns >= until_ns);
+    let waited: f64 = waited.map(|one| one.stands_for).sum();
+    let rate_per_s = match (step.load.rate_operations_per_s, step.load.sessions) {
+        (None, Some(sessions)) => return (waited >= NEARLY_ALL * f64::from(sessions)).then_some((length_ns, from_ns)),
+        (rate_per_s, _) => rate_per_s.or(before.map(|before| before.rate_per_s))?,
+    };
+    (waited >= NEARLY_ALL * rate_per_s * length_ns as f64 / 1e9).then_some((length_ns, from_ns))
 }
 
 /// The longest time of seconds after the failure in which nothing was completed.
@@ -259,26 +292,26 @@ fn backlog(slow: &[&SlowOperation]) -> u64 {
     most.round() as u64
 }
 
-/// How long after an instant the last second ended that was not as before; none where no whole second follows it.
-fn as_before(inside: &[&Interval], from_ns: u64, before: UsualSecond, marks: FailureMarks) -> Option<u64> {
+/// When the last second after the failure ended that was not as before; the failure itself if all were; none where no whole second follows it.
+fn as_before(inside: &[&Interval], before: UsualSecond, marks: FailureMarks) -> Option<u64> {
     let highest_ns = before.p99_ns.saturating_mul(TIMES_P99).max(before.highest_p99_ns);
     let most_ns = marks.p99.map_or(highest_ns, |p99| p99.0);
     // The last one may be short.
     let whole_ns = inside.iter().map(|second| second.duration_ns).max()?;
-    let seconds = inside.iter().filter(|second| end_of(second) > from_ns && second.duration_ns == whole_ns);
+    let seconds = inside.iter().filter(|second| end_of(second) > marks.failed.0 && second.duration_ns == whole_ns);
     let is_worse = |second: &Interval| {
         let usual = before.rate_per_s * second.duration_ns as f64 / 1e9;
         let has_fewer = (second.response.count() as f64) < OF_RATE * usual - BY_CHANCE * usual.sqrt();
         has_fewer || p99_of(second).is_none_or(|p99_ns| p99_ns > most_ns)
     };
-    let (mut since_ns, mut is_as_before) = (from_ns, false);
+    let (mut since_ns, mut is_as_before) = (marks.failed.0, false);
     for second in seconds {
         is_as_before = !is_worse(second);
         if !is_as_before {
             since_ns = end_of(second);
         }
     }
-    is_as_before.then(|| since_ns.saturating_sub(from_ns))
+    is_as_before.then_some(since_ns)
 }
 
 #[cfg(test)]
@@ -294,6 +327,11 @@ mod tests {
         stall(&mut run, (7 * SECOND, length_ns), |_| ());
         let warmup_ns = run.steps[0].window.warmup_ns;
         let at = |ns: u64| Nanos(ns + warmup_ns);
+        for second in &mut run.steps[0].intervals {
+            if second.offset_ns >= at(7 * SECOND).0 && end_of(second) <= at(7 * SECOND + length_ns).0 {
+                second.response = Histogram::default();
+            }
+        }
         (run, FailureMarks { failed: at(7 * SECOND), recovered: Some(at(7 * SECOND + length_ns)), p99: None })
     }
 
@@ -305,7 +343,11 @@ mod tests {
             assert_eq!(cost.pause, Pause::Seen { from_ns: 7 * SECOND, length_ns });
             assert_eq!((cost.longest_ns, cost.backlog), (Some(length_ns), Some(32)));
             // The sessions ended one after the other, 10 µs apart.
-            assert_eq!(cost.gone_after_ns, Some(310_000));
+            assert_eq!(cost.gone_ns, Some(7 * SECOND + length_ns + 310_000));
+            assert_eq!(
+                [length_ns, length_ns - 1].map(|most| cost.is_pause_within(Nanos(most))),
+                [Some(true), Some(false)]
+            );
             assert!((cost.before.unwrap().rate_per_s - 8_000.0).abs() < 100.0, "{cost:?}");
         }
     }
@@ -319,7 +361,8 @@ mod tests {
         assert_eq!(cost.longest_ns, Some(SECOND / 2));
         let (run, _) = (quiet(), ());
         let cost = FailureCost::of(&run, marks).unwrap();
-        assert_eq!((cost.pause, cost.longest_ns, cost.as_before_after_ns), (Pause::None, None, Some(0)));
+        assert_eq!((cost.pause, cost.backlog, cost.as_before_ns), (Pause::None, None, Some(7 * SECOND)));
+        assert_eq!(cost.is_pause_within(Nanos(2 * SECOND)), Some(true), "each second has completions");
     }
 
     #[test]
@@ -331,7 +374,34 @@ mod tests {
         }
         let cost = FailureCost::of(&run, marks).unwrap();
         assert!(matches!(cost.pause, Pause::AtLeast { length_ns } if length_ns >= 12 * SECOND), "{cost:?}");
-        assert_eq!(cost.as_before_after_ns, None);
+        assert_eq!(cost.as_before_ns, None);
+        let most = [5, 600].map(|seconds| cost.is_pause_within(Nanos(seconds * SECOND)));
+        assert_eq!(most, [Some(false), Some(true)]);
+        let at_least = FailureCost { longest_ns: None, ..cost };
+        assert_eq!(at_least.is_pause_within(Nanos(13 * SECOND)), None, "nothing was completed for 12 s or up to 14 s");
+    }
+
+    #[test]
+    fn what_was_never_sent_or_never_ended_is_no_end_of_the_backlog() {
+        let (mut run, marks) = failed_for(SECOND);
+        run.steps[0].generator.as_mut().unwrap().backlog_operations = Some(25_000);
+        let cost = FailureCost::of(&run, marks).unwrap();
+        assert_eq!((cost.backlog, cost.unsent, cost.gone_ns), (Some(25_000), 25_000, None));
+    }
+
+    #[test]
+    fn sessions_that_wait_long_beside_others_are_no_pause() {
+        let (mut run, marks) = failed_for(30_000_000);
+        let end_ns = marks.failed.0 + 5 * SECOND;
+        let interval = run.steps[0].intervals.iter_mut().find(|interval| end_of(interval) >= end_ns).unwrap();
+        for session in 0..8 {
+            let (service_ns, response_ns) = (4 * SECOND, 4 * SECOND);
+            let kind = "read".to_owned();
+            let slow = SlowOperation { kind, session, ended_ns: end_ns, service_ns, response_ns, stands_for: 1.0 };
+            interval.slow.get_or_insert_default().kept.push(slow);
+        }
+        let cost = FailureCost::of(&run, marks).unwrap();
+        assert!(!matches!(cost.pause, Pause::Seen { length_ns, .. } if length_ns > SECOND), "{cost:?}");
     }
 
     #[test]
@@ -342,9 +412,9 @@ mod tests {
         let (count, end_ns) = (slow.response.count(), end_of(slow));
         (0..count).for_each(|_| slow.response.record(100_000_000));
         let cost = FailureCost::of(&run, marks).unwrap();
-        assert_eq!(cost.as_before_after_ns, Some(end_ns - marks.recovered.unwrap().0));
+        assert_eq!(cost.as_before_ns, Some(end_ns - run.steps[0].window.warmup_ns));
         let within = FailureMarks { p99: Some(Nanos(200_000_000)), ..marks };
-        assert!(FailureCost::of(&run, within).unwrap().as_before_after_ns < cost.as_before_after_ns);
+        assert!(FailureCost::of(&run, within).unwrap().as_before_ns < cost.as_before_ns);
         let outside = FailureMarks { failed: Nanos(u64::MAX), ..marks };
         assert_eq!(FailureCost::of(&run, outside), None);
     }

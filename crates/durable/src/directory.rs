@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::block;
 use crate::opening::{FileCommits, Means};
-use measure::{doctor, os};
+use measure::os;
 use model::plain::{self, Links};
 use model::units::Bytes;
 use targets::database::DropPlan;
@@ -532,10 +532,6 @@ fn is_ours(name: &str) -> bool {
 /// What states that a power failure leaves a write of so many bytes whole or undone.
 fn whole(path: &Path, block_bytes: u32) -> Option<String> {
     let found = measure::environment::capture(Some(path));
-    let file_system = found.file_system.as_ref()?;
-    if doctor::writes_elsewhere(file_system) {
-        return Some(format!("{} writes what changes elsewhere before it takes it over", file_system.kind));
-    }
     // A partition hands on what its disk states; anything else between may split a write.
     let mut layers = found.devices.iter().filter(|device| device.layer.as_deref() != Some("partition"));
     let (Some(device), None) = (layers.next(), layers.next()) else { return None };

@@ -72,6 +72,8 @@ pub struct Findings {
     pub under_way_whole: u32,
     /// Sessions in which its slot is torn, which says nothing about any noted commit.
     pub under_way_torn: u32,
+    /// Sessions in which its slot cannot be read: the write may have damaged it.
+    pub under_way_unreadable: u32,
     /// Most commits of a session that are there beyond its notes.
     pub beyond: u64,
     /// Sessions that have more beyond than the one under way.
@@ -199,7 +201,7 @@ impl Seen<'_> {
             with_replaced += (must - first) / blocks + 1;
             out_of_order += u64::from(must < highest_whole);
         }
-        let mut torn_under_way = false;
+        let (mut torn_under_way, mut unread_under_way) = (false, false);
         for (slot, found) in others {
             let must = expected_in(slot);
             compared += u64::from(must > 0);
@@ -211,6 +213,7 @@ impl Seen<'_> {
                     kept += u64::from(must > 0);
                 }
                 Found::Unreadable(_) if is_under_way || must == 0 => {
+                    unread_under_way |= is_under_way;
                     kept += u64::from(must > 0);
                 }
                 Found::Torn(torn) => fault(slot, must, Fate::Torn(torn)),
@@ -224,6 +227,7 @@ impl Seen<'_> {
         into.missing_with_replaced += with_replaced;
         into.out_of_order += out_of_order;
         into.under_way_torn += u32::from(torn_under_way);
+        into.under_way_unreadable += u32::from(unread_under_way);
     }
 }
 
@@ -378,7 +382,7 @@ mod tests {
         assert_eq!((found.unreadable, found.kept, found.missing), (1, 3, 0));
         assert!(matches!(&found.listed[0].fate, Fate::Unreadable(why) if why.contains("8192")));
         let under_way = answered(6, [whole(5), whole(6), bad(), whole(4)]);
-        assert_eq!((under_way.faults(), under_way.under_way_torn, under_way.kept), (0, 0, under_way.compared));
+        assert_eq!((under_way.faults(), under_way.under_way_unreadable, under_way.kept), (0, 1, under_way.compared));
         assert_eq!(answered(2, [whole(1), whole(2), Found::Blank, bad()]).faults(), 0, "no commit was there");
     }
 

@@ -68,6 +68,8 @@ struct Running<'a> {
     idle_ns: OnceLock<u64>,
     /// Sessions that wait for a commit, and not for its note.
     committing: AtomicU32,
+    /// Since when there has been one without a break.
+    asked_ns: AtomicU64,
     error: Mutex<Option<LoadError>>,
 }
 
@@ -76,13 +78,13 @@ impl Running<'_> {
         u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// For how long nothing has been acknowledged.
-    fn idle_ns(&self) -> u64 {
-        self.now_ns().saturating_sub(self.moved_ns.load(Ordering::Relaxed))
+    /// For how long nothing has been acknowledged although commits were requested, the first one at `asked_ns`.
+    fn idle_ns(&self, asked_ns: u64) -> u64 {
+        self.now_ns().saturating_sub(self.moved_ns.load(Ordering::Relaxed).max(asked_ns))
     }
 
-    fn fail(&self, error: LoadError) {
-        self.idle_ns.get_or_init(|| self.idle_ns());
+    fn fail(&self, error: LoadError, idle_ns: u64) {
+        self.idle_ns.get_or_init(|| idle_ns);
         self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         self.halt.store(true, Ordering::Relaxed);
     }
@@ -92,14 +94,17 @@ impl Running<'_> {
         let mut committer = match self.committers.open(session) {
             Ok(committer) => committer,
             Err(TargetError::Interrupted) => return,
-            Err(error) => return self.fail(LoadError::Target(error)),
+            Err(error) => return self.fail(LoadError::Target(error), 0),
         };
         let is_over = || self.halt.load(Ordering::Relaxed) || self.is_over.load(Ordering::Relaxed);
         for seq in 1.. {
             if is_over() {
                 return;
             }
-            self.committing.fetch_add(1, Ordering::Relaxed);
+            let asked_ns = self.now_ns();
+            if self.committing.fetch_add(1, Ordering::Relaxed) == 0 {
+                self.asked_ns.store(asked_ns, Ordering::Relaxed);
+            }
             let committed = committer.commit(seq, &self.halt);
             self.committing.fetch_sub(1, Ordering::Relaxed);
             match committed {
@@ -108,11 +113,11 @@ impl Running<'_> {
                 }
                 // It was under way when the load was to end.
                 Err(TargetError::Interrupted) => return,
-                Err(error) => return self.fail(LoadError::Target(error)),
+                Err(error) => return self.fail(LoadError::Target(error), self.idle_ns(asked_ns)),
             }
             // Before anything else of this session, and also where the load is to end: it was acknowledged.
             if let Err(error) = self.notebook.note(session, seq) {
-                return self.fail(LoadError::Notes(error));
+                return self.fail(LoadError::Notes(error), 0);
             }
             self.commits.fetch_add(1, Ordering::Relaxed);
         }
@@ -149,6 +154,7 @@ pub fn run(
         moved_ns: AtomicU64::new(0),
         idle_ns: OnceLock::new(),
         committing: AtomicU32::new(0),
+        asked_ns: AtomicU64::new(0),
         halt: AtomicBool::new(false),
         is_over: AtomicBool::new(false),
         commits: AtomicU64::new(0),
@@ -169,7 +175,7 @@ pub fn run(
             match started {
                 Ok(handle) => handles.push(handle),
                 Err(error) => {
-                    running.fail(LoadError::Target(TargetError::Kernel { action: "start a thread", source: error }));
+                    running.fail(LoadError::Target(TargetError::Kernel { action: "start a thread", source: error }), 0);
                     break;
                 }
             }
@@ -184,7 +190,7 @@ pub fn run(
     let loaded = Loaded {
         commits: running.commits.load(Ordering::Relaxed),
         elapsed: began.elapsed(),
-        idle: Duration::from_nanos(running.idle_ns.get().copied().unwrap_or_else(|| running.idle_ns())),
+        idle: Duration::from_nanos(running.idle_ns.get().copied().unwrap_or(0)),
         error: running.error.into_inner().unwrap_or_else(PoisonError::into_inner),
     };
     (loaded, panicked)
@@ -208,9 +214,10 @@ fn watch(
         let patience = if is_stopped { SILENT_AT_THE_END } else { SILENT_AFTER };
         // A session that waits for its note says nothing of the target.
         let is_asked = running.committing.load(Ordering::Relaxed) > 0;
-        let idle = Duration::from_nanos(running.idle_ns());
+        let idle_ns = running.idle_ns(running.asked_ns.load(Ordering::Relaxed));
+        let idle = Duration::from_nanos(idle_ns);
         if until.gives_up && is_asked && idle >= patience && !running.halt.load(Ordering::Relaxed) {
-            running.fail(LoadError::Silent(idle.as_secs()));
+            running.fail(LoadError::Silent(idle.as_secs()), idle_ns);
         }
         if is_stopped {
             running.halt.store(true, Ordering::Relaxed);

@@ -493,6 +493,9 @@ impl Judged<'_> {
         if self.noted.has_half_line {
             sheet.add("notes", "the last line is half a line, as a crash of the witness leaves it; it is not counted");
         }
+        if *verdict == Verdict::Lost && found.out_of_order == 0 {
+            sheet.add("unless", "a snapshot, a clone or a backup of before was put in its place: that looks the same");
+        }
         if *verdict == Verdict::Kept {
             sheet.add("cut", self.cut_words());
             sheet.add("shows", confidence(self.cuts));
@@ -503,19 +506,25 @@ impl Judged<'_> {
     fn torn_words(&self) -> Option<String> {
         let opening = &self.noted.opened.opening;
         let bytes = Bytes(opening.files?.block_bytes.into());
-        let Findings { under_way_torn: torn, .. } = *self.findings;
+        let found = self.findings;
+        let (torn, unread) = (u64::from(found.under_way_torn) + found.torn, u64::from(found.under_way_unreadable));
         let sessions = opening.shape.sessions;
-        if torn > 0 {
+        if torn + unread > 0 {
+            let unread = if unread > 0 { format!(", and {unread} cannot be read") } else { String::new() };
             return Some(format!(
-                "{torn} of {sessions} writes of {bytes} are there in part: leave full-page writes or the doublewrite buffer on"
+                "{torn} writes of {bytes} are there in part{unread}: leave full-page writes or the doublewrite buffer on"
             ));
         }
-        let was_cut = self.was_cut_off().is_ok() && self.restarted().is_ok() && self.findings.compared > 0;
+        let was_idle = self.idle_ms().is_none_or(|ms| ms > MAX_IDLE_MS);
+        let has_ended = matches!(self.presence, Presence::There { has_ended: true, .. });
+        let was_cut = self.was_cut_off().is_ok() && self.restarted().is_ok() && !was_idle && !has_ended;
         let promise = match &opening.made.whole {
             Some(words) => crate::brief(words),
             None => "nothing below states that. Leave full-page writes or the doublewrite buffer on".to_owned(),
         };
-        was_cut.then(|| format!("none of {sessions} writes of {bytes} is there in part, and {promise}"))
+        let is_enough = self.noted.recent >= MIN_RECENT && found.compared > 0;
+        (was_cut && is_enough)
+            .then(|| format!("none of at most {sessions} writes of {bytes} is there in part, and {promise}"))
     }
 
     fn end_words(&self) -> String {

@@ -270,13 +270,19 @@ fn the_order_of_what_is_missing_is_explained() {
 #[test]
 fn writes_that_were_under_way_say_whether_the_stack_tears() {
     let torn = kept().with(|case| case.findings.under_way_torn = 2).text();
-    assert!(torn.contains("torn: 2 of 4 writes of 8 KiB are there in part: leave full-page writes"), "{torn}");
+    assert!(torn.contains("torn: 2 writes of 8 KiB are there in part: leave full-page writes"), "{torn}");
     let none = kept().text();
-    assert!(none.contains("none of 4 writes of 8 KiB is there in part, and nothing below states that"), "{none}");
+    assert!(
+        none.contains("none of at most 4 writes of 8 KiB is there in part, and nothing below states that"),
+        "{none}"
+    );
+    let unread = kept().with(|case| case.findings.under_way_unreadable = 1).text();
+    assert!(unread.contains("0 writes of 8 KiB are there in part, and 1 cannot be read: leave"), "{unread}");
     let stated = |case: &mut Case| case.noted.opened.opening.made.whole = Some("`nvme0n1` states that".to_owned());
     assert!(kept().with(stated).text().contains("in part, and `nvme0n1` states that"));
     // Where nothing was cut, or on a server, nothing is said.
-    for case in [kept().with(ended(How::Done, 0)), kept_on_a_server()] {
+    let few = kept().with(|case| case.noted.recent = 3);
+    for case in [kept().with(ended(How::Done, 0)), kept_on_a_server(), few] {
         assert!(!case.text().contains("torn:"), "{}", case.text());
     }
 }

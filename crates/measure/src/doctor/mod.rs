@@ -6,7 +6,7 @@
 mod host;
 mod storage;
 
-pub use storage::{is_in_memory, is_remote, writes_elsewhere};
+pub use storage::{is_in_memory, is_remote};
 
 use serde::Serialize;
 

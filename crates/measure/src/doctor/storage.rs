@@ -51,15 +51,6 @@ pub fn is_remote(kind: &str) -> bool {
     matches!(kind_of(kind), Kind::Remote)
 }
 
-/// Whether a changed block of a file is written to another place before the old one is given up.
-pub fn writes_elsewhere(file_system: &FileSystem) -> bool {
-    match kind_of(&file_system.kind) {
-        Kind::CopyOnWrite => file_system.writes_in_place != Some(true),
-        Kind::Zfs => true,
-        _ => false,
-    }
-}
-
 fn kind_of(name: &str) -> Kind {
     match name {
         "btrfs" | "bcachefs" => Kind::CopyOnWrite,
