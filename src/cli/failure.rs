@@ -145,7 +145,8 @@ const LOOK_AROUND: Duration = Duration::from_millis(20);
 
 fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     let store = arguments.runs.store();
-    let given = Given { duration: None, warmup: None, tags: &arguments.tags, runs: store.path() };
+    let given =
+        Given { command: "failure run", duration: None, warmup: None, tags: &arguments.tags, runs: store.path() };
     let (load, measured) = match only(&arguments.words, &given)? {
         Read::Loads(mut loads, measured) => (loads.remove(0), measured),
         Read::Refused(exit) => return Ok(exit),
@@ -191,17 +192,11 @@ fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     // What the load itself says comes after what was asked here.
     came.load?;
     shown?;
-    Ok(
-        match demands
-            .iter()
-            .map(|(_, is_met)| *is_met)
-            .min_by_key(|is_met| is_met.map_or(1, |is_met| if is_met { 2 } else { 0 }))
-        {
-            Some(Some(false)) => Exit::NotMet,
-            Some(None) => Exit::NoVerdict,
-            _ => came.limits.exit(),
-        },
-    )
+    let answers: Vec<Option<bool>> = demands.iter().map(|(_, is_met)| *is_met).collect();
+    if answers.contains(&Some(false)) {
+        return Ok(Exit::NotMet);
+    }
+    Ok(if answers.contains(&None) { Exit::NoVerdict } else { came.limits.exit() })
 }
 
 /// What came of it.

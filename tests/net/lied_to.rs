@@ -98,7 +98,7 @@ fn messages_out_of_turn_too_long_or_too_many_end_the_run() {
             (Lie::TooLong, PING, "a message of 65537 bytes was announced, and at most 65536 are taken"),
             (Lie::NoMessage, PING, "a message is not what it should be"),
             (Lie::Flood, PING, "it floods the control connection"),
-            (Lie::EndsEarly, PING, "ended the test: it is  [2Jtired"),
+            (Lie::EndsEarly, PING, "ended the test: it is [U+001B][2Jtired"),
             (Lie::PreparesForever, PING, "it floods the control connection"),
             (Lie::PreparesMore, PING, "it has filled 101 of 100 bytes"),
             (Lie::OpensWithoutFiles, DURABLE, "it opens a test without files to write"),

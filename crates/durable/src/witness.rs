@@ -245,9 +245,12 @@ impl Acceptor for Keeper<'_> {
             control.close();
             return Err(WireError::malformed("a load", why));
         }
-        // Whatever ends it, a panic too, the desk is free again or the witness over.
-        let _leaving = Leaving(self);
-        let attended = control.send(&FromWitness::Welcome).and_then(|()| self.attend_load(&mut control));
+        let attended = {
+            // Whatever ends it, a panic too, the desk is free again or the witness over: before the load learns that it has ended, since
+            // it may come again.
+            let _leaving = Leaving(self);
+            control.send(&FromWitness::Welcome).and_then(|()| self.attend_load(&mut control))
+        };
         control.leave(Instant::now() + LEAVES_IN);
         attended
     }

@@ -18,6 +18,15 @@ fn token() -> Token {
     Token::new("a token of tests").unwrap()
 }
 
+/// Ends a witness however a test ends, which would wait for it otherwise.
+struct Ending<'a>(&'a AtomicBool);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// A witness with a new file, while `work` goes on; gives what became of both.
 fn witnessed<T: Send>(
     work: impl FnOnce(u16, &Path) -> T + Send,
@@ -31,9 +40,10 @@ fn witnessed<T: Send>(
     let stop = AtomicBool::new(false);
     let (done, summary) = thread::scope(|scope| {
         let serving = scope.spawn(|| serve(&listener, &token().key(), writer, &stop, &|_| {}));
+        let ending = Ending(&stop);
         let done = work(port, &path);
         // A load that has ended has ended it already.
-        stop.store(true, Ordering::Relaxed);
+        drop(ending);
         (done, serving.join().unwrap())
     });
     (done, summary, folder)
@@ -124,6 +134,7 @@ fn a_load_whose_witness_stops_goes_no_further() {
     let (stop, writer) = (AtomicBool::new(false), Writer::make(&path).unwrap());
     thread::scope(|scope| {
         let serving = scope.spawn(|| serve(&listener, &token().key(), writer, &stop, &|_| {}));
+        let _ending = Ending(&stop);
         let link = connected(port).unwrap();
         link.open(&opening(1, 4)).unwrap();
         link.note(0, 1).unwrap();

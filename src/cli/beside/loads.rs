@@ -69,6 +69,8 @@ pub(in crate::cli) struct Load {
 
 /// What was said for all loads.
 pub(in crate::cli) struct Given<'a> {
+    /// The command that measures them.
+    pub(in crate::cli) command: &'static str,
     pub(in crate::cli) duration: Option<Nanos>,
     pub(in crate::cli) warmup: Option<Nanos>,
     pub(in crate::cli) tags: &'a [Tag],
@@ -154,7 +156,9 @@ fn load(letter: char, words: &[OsString], given: &Given<'_>) -> Result<Load, Fai
     match typed::forbidden(words) {
         Some((flag, Why::OfAll(why))) => {
             let failure = Failure::new(format_args!("`{flag}` stands in load {letter}: {why}"));
-            return Err(failure.with_hint(format!("write {flag} before the first `--`")));
+            return Err(
+                failure.with_hint(format!("write it before the first `--`: `plimsoll {} {flag} …`", given.command))
+            );
         }
         Some((flag, Why::WrittenAgain)) => {
             let failure =

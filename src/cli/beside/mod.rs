@@ -104,6 +104,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         return report(arguments, &group, runs).map(|()| Exit::Done);
     }
     let given = loads::Given {
+        command: "beside",
         duration: arguments.duration.map(|Seconds(duration)| duration),
         warmup: arguments.warmup.map(|Seconds(warmup)| warmup),
         tags: &arguments.keeping.tags,
