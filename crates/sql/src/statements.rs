@@ -259,7 +259,7 @@ pub(crate) mod tests {
 
     use super::*;
     use crate::postgres::test_server::{block_on, database};
-    use model::live::LockHolder;
+    use model::live::{LockHolder, SeenStatement};
     use model::record::SessionState;
 
     /// Has one thread hold a lock, which says by what session, and two wait for it while `looked` looks.
@@ -322,14 +322,16 @@ pub(crate) mod tests {
             || block_on(async { connector().connect(0).await.unwrap().client.batch_execute("TABLE t").await.unwrap() }),
             |holder| {
                 let of_test = |by: &&LockHolder| by.session == Some(holder);
+                let waits = |one: &&SeenStatement| one.text == text("TABLE t") && one.doing == "Lock:relation";
+                // Locks and statements are read one after the other.
                 let (look, notes) = seen_until(&WatchedServer::Postgres(connector()), |look| {
                     look.holders.iter().filter(of_test).count() == 2
+                        && look.statements.iter().filter(waits).count() == 2
                 });
                 assert_eq!(notes, Vec::<String>::new());
                 let by = look.holders.iter().find(of_test).unwrap();
                 assert_eq!(by.who, "plimsoll tests, idle in transaction", "{look:?}");
-                let mine = look.statements.iter().filter(|one| one.text == text("TABLE t"));
-                let mine: Vec<_> = mine.filter(|one| one.doing == "Lock:relation").collect();
+                let mine: Vec<_> = look.statements.iter().filter(waits).collect();
                 let [one, other] = mine.as_slice() else { panic!("{look:?}") };
                 assert!(one.state == SessionState::Lock && one.session != other.session, "{look:?}");
                 assert!(look.work.is_some(), "{look:?}");
