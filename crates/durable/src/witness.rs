@@ -455,7 +455,11 @@ impl Listener<'_> {
             bytes = &bytes[end + 1..];
             let text =
                 std::str::from_utf8(&line).map_err(|_| WitnessError::Strange("a line is not text".to_owned()))?;
-            self.hear(text)?;
+            if let Err(why) = self.hear(text) {
+                // What came before it was acknowledged all the same.
+                self.write()?;
+                return Err(why);
+            }
             line.clear();
             self.line = line;
             if self.desk.closing.is_some() {

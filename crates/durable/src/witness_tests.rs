@@ -289,7 +289,10 @@ fn what_no_load_writes_ends_the_notes_with_an_error() {
         "\u{1b}[2J\n",
         &format!("{}\n", "9".repeat(70_000)),
     ] {
-        let (summary, path, _folder) = piped(&[&text, line]);
+        // In two pieces, and in one.
+        let (both, whole) = ([text.as_str(), line], format!("{text}{line}"));
+        let pieces: &[&str] = if line.len() % 2 == 0 { &both } else { &[&whole] };
+        let (summary, path, _folder) = piped(pieces);
         let error = summary.unwrap_err();
         assert!(
             matches!(error, WitnessError::Strange(_)) && !error.to_string().contains('\u{1b}'),
