@@ -296,6 +296,8 @@ fn ctrl_c_ends_a_witness_in_order_and_the_load_with_it() {
     // Where nothing comes, too, and no notes stay of what never began.
     let mut command = place.plimsoll(&["durable", "witness", "--stdin", "--notes", "none"]);
     let mut waiting = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    // Waiting for a child closes its input, which would end the witness before the signal does.
+    let _input = waiting.stdin.take();
     wait_until("its file is there", || place.path("none").exists());
     signal(&waiting, "-INT");
     assert_eq!(waiting.wait().unwrap().code(), Some(130));
