@@ -45,8 +45,8 @@ const ON_EVERY_KERNEL: [&str; 12] = [
 /// What a download may take.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// How a theme ended on a kernel: what is wrong, empty where it holds.
-pub type Results = BTreeMap<(String, &'static str), String>;
+/// How each try of a theme ended on a kernel: what is wrong, empty where it holds.
+pub type Results = BTreeMap<(String, &'static str), Vec<String>>;
 
 /// What is still to be tried: by kernel, its themes.
 struct Queue(Vec<(Kernel, Vec<Theme>)>);
@@ -92,9 +92,20 @@ fn chosen(variable: &str) -> Option<Vec<String>> {
     (!words.is_empty()).then_some(words)
 }
 
+/// How often each theme is tried: what a power cut shows, it shows by chance.
+fn times() -> Result<usize, String> {
+    let Ok(times) = std::env::var("PLIMSOLL_GUEST_TIMES") else { return Ok(1) };
+    if times.is_empty() {
+        return Ok(1);
+    }
+    let number = times.parse().ok().filter(|number| (1..=1000).contains(number));
+    number.ok_or_else(|| format!("PLIMSOLL_GUEST_TIMES is a number from 1 to 1000, not {times}"))
+}
+
 pub fn try_all(program: &Path, folder: &Path) -> Result<(), String> {
     let began = Instant::now();
     let (only_themes, only_kernels) = (chosen("PLIMSOLL_GUEST_THEMES"), chosen("PLIMSOLL_GUEST_KERNELS"));
+    let times = times()?;
     let mut themes = theme::all();
     if let Some(words) = &only_themes {
         themes.retain(|theme| words.iter().any(|word| theme.name.contains(word)));
@@ -121,7 +132,10 @@ pub fn try_all(program: &Path, folder: &Path) -> Result<(), String> {
         let is_wanted = kernel.version == MAIN_KERNEL || only_kernels.is_some() || only_themes.is_some();
         theme.is_for(kernel.version) && (is_wanted || ON_EVERY_KERNEL.contains(&theme.name.as_str()))
     };
-    let for_kernel = |kernel: &Kernel| themes.iter().filter(|theme| is_tried(theme, kernel)).cloned().collect();
+    let for_kernel = |kernel: &Kernel| {
+        let tried = themes.iter().filter(|theme| is_tried(theme, kernel));
+        tried.flat_map(|theme| std::iter::repeat_n(theme.clone(), times)).collect()
+    };
     let queue = Queue(kernels.iter().map(|kernel| (kernel.clone(), for_kernel(kernel))).collect());
     let site = Site {
         accelerator,
@@ -168,8 +182,11 @@ fn work(site: &Site, number: usize) {
         let word = if wrong.is_empty() { "holds" } else { "FAILS" };
         println!("{:>5}  {word}  {:>4} s  {}", kernel.version, began.elapsed().as_secs(), theme.name);
         let mut results = locked(&site.results);
-        tried_on::keep(&theme, &kernel, &wrong);
-        results.insert((theme.name, kernel.version), wrong);
+        let tries = results.entry((theme.name.clone(), kernel.version)).or_default();
+        tries.push(wrong);
+        // One that fails once does not hold.
+        let all: String = tries.iter().map(String::as_str).collect();
+        tried_on::keep(&theme, &kernel, &all);
     }
 }
 
@@ -226,14 +243,14 @@ fn cut_power(site: &Site, kernel: &Kernel, theme: &Theme, cut: &PowerCut, folder
     if !wrong.is_empty() {
         return Ok(wrong);
     }
-    if let Some(witness) = &mut witness {
-        witness.ends()?;
-        fs::copy(&notes, folder.join("share/cut.notes")).map_err(|error| format!("{}: {error}", notes.display()))?;
-    }
     if lost == 0 {
         return Err("the power cut lost nothing, so nothing is shown".to_owned());
     }
     let mut guest = Guest::boot(kernel, site.accelerator, &site.role(Some(socket), true, false), folder)?;
+    if let Some(witness) = &mut witness {
+        witness.ends()?;
+        fs::copy(&notes, folder.join("share/cut.notes")).map_err(|error| format!("{}: {error}", notes.display()))?;
+    }
     let after = theme.after(cut);
     let results = guest.run(&after)?;
     let wrong = judge::problems(&after, &results);
@@ -243,15 +260,18 @@ fn cut_power(site: &Site, kernel: &Kernel, theme: &Theme, cut: &PowerCut, folder
 
 /// Prints what is wrong and the table; an error if anything is.
 fn report(themes: &[Theme], kernels: &[Kernel], results: &Results, seconds: u64) -> Result<(), String> {
+    let tries: usize = results.values().map(Vec::len).sum();
     let mut failures = 0;
-    for ((theme, kernel), wrong) in results.iter().filter(|(_, wrong)| !wrong.is_empty()) {
-        failures += 1;
-        println!("\n---- {theme} on kernel {kernel}{}:\n{wrong}", of_faults(themes, theme));
+    for ((theme, kernel), tries) in results {
+        for wrong in tries.iter().filter(|wrong| !wrong.is_empty()) {
+            failures += 1;
+            println!("\n---- {theme} on kernel {kernel}{}:\n{wrong}", of_faults(themes, theme));
+        }
     }
     println!("\n{}", table(themes, kernels, results));
-    println!("{} of {} hold, in {} min {:02} s.", results.len() - failures, results.len(), seconds / 60, seconds % 60);
+    println!("{} of {tries} hold, in {} min {:02} s.", tries - failures, seconds / 60, seconds % 60);
     if failures > 0 {
-        return Err(format!("{failures} of {} themes failed; what is wrong with each is above", results.len()));
+        return Err(format!("{failures} of {tries} tries of themes failed; what is wrong with each is above"));
     }
     if results.is_empty() {
         return Err("no theme has such a name".to_owned());
@@ -277,10 +297,10 @@ fn table(themes: &[Theme], kernels: &[Kernel], results: &Results) -> String {
     for theme in themes {
         write!(text, "{:width$}", theme.name).expect("a string grows");
         for kernel in kernels {
-            let cell = match results.get(&(theme.name.clone(), kernel.version)) {
-                None => "-",
-                Some(wrong) if wrong.is_empty() => "holds",
-                Some(_) => "FAILS",
+            let cell = match results.get(&(theme.name.clone(), kernel.version)).map(Vec::as_slice) {
+                None => "-".to_owned(),
+                Some([wrong]) => if wrong.is_empty() { "holds" } else { "FAILS" }.to_owned(),
+                Some(tries) => format!("{}/{}", tries.iter().filter(|wrong| wrong.is_empty()).count(), tries.len()),
             };
             write!(text, "  {cell:>6}").expect("a string grows");
         }

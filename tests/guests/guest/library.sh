@@ -122,19 +122,33 @@ join_network() {
 	done
 }
 
-# A file system on vdb for commits, at /m, which the boot after a power cut takes for one of the same machine.
-commits_disk() {
+# The boot after a power cut is one of the same machine.
+commits_machine() {
 	join_network
-	mkfs.xfs -q -f /dev/vdb
 	echo 0123456789abcdef0123456789abcdef >/share/machine-id
-	commits_disk_again
+	commits_machine_again
+}
+
+commits_machine_again() {
+	mount --bind /share/machine-id /etc/machine-id
+}
+
+# A file system on vdb for commits, at /m.
+commits_disk() {
+	commits_machine
+	mkfs.xfs -q -f /dev/vdb
+	commits_mount
 	sync
 	# A disk that lies writes down within a second.
 	sleep 2
 }
 
 commits_disk_again() {
-	mount --bind /share/machine-id /etc/machine-id
+	commits_machine_again
+	commits_mount
+}
+
+commits_mount() {
 	mkdir -p /m
 	mount /dev/vdb /m
 }
