@@ -148,7 +148,7 @@ pub fn orders(address: &TargetAddress, options: &DatabaseOptions) -> Result<Box<
 }
 
 /// What keeps commits at an address that must outlast a power failure; `files` is what they are in files. Nothing is reached,
-/// started or made yet. `None` where nothing keeps such commits.
+/// started or made yet. `None` where nothing keeps such commits. Devices have no such address: [`durable::device`].
 pub fn commits(
     address: &TargetAddress,
     options: &DatabaseOptions,

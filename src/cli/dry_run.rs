@@ -158,6 +158,7 @@ mod tests {
     const READ_ONLY: &[(&str, &str)] = &[
         ("compare", "it reads runs"),
         ("completions", "it prints"),
+        ("durable layers", "it reads answers"),
         ("expect", "it reads the catalogue"),
         ("experiment plan", "it is itself a dry run"),
         ("experiment report", "it reads runs"),

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, PipeWriter};
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child as Process, Command as Shell, Stdio};
+use std::process::{Child as Process, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
@@ -18,6 +17,7 @@ use super::children::{Children, State};
 use super::dry_run::DryRun;
 use super::exit::{Exit, Failure};
 use super::live::Watch;
+use super::shell::{ended, shell};
 use super::{Interrupt, say, sheets};
 use analysis::{FailureCost, FailureMarks, Pause};
 use measure::monotonic_ns;
@@ -417,28 +417,6 @@ fn end_group(process: Option<Process>) {
             std::thread::sleep(LOOK_AROUND);
         }
     }
-}
-
-/// A command of the user's, out of reach of a Ctrl-C that ends the load, and of a reader of its output that has gone.
-fn shell(command: &str, stdin: Stdio) -> Result<Process, Failure> {
-    let mut shell = Shell::new("sh");
-    shell.arg("-c").arg(format!("trap '' PIPE\n{command}")).process_group(0);
-    shell.stdin(stdin).stdout(std::io::stderr());
-    shell.spawn().map_err(|error| Failure::new(format_args!("`{}`: {error}", shown(command))))
-}
-
-/// Whether a command has ended just now, and well.
-fn ended(process: &mut Option<Process>, command: Option<&str>) -> Result<bool, Failure> {
-    let command = command.unwrap_or_default();
-    let Some(running) = process else { return Ok(false) };
-    let waited = running.try_wait().map_err(|error| Failure::new(format_args!("`{}`: {error}", shown(command))))?;
-    let Some(status) = waited else { return Ok(false) };
-    *process = None;
-    if status.success() {
-        return Ok(true);
-    }
-    let failure = Failure::new(format_args!("`{}` ended with {status}", shown(command)));
-    Err(failure.with_hint("try it by hand first: what it does to the load is then known".to_owned()))
 }
 
 /// The instants at which Enter is pressed.

@@ -48,6 +48,7 @@ mod second_look;
 mod servers;
 mod setting_up;
 mod sheets;
+mod shell;
 mod slob;
 #[cfg(test)]
 mod style;

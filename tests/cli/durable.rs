@@ -12,6 +12,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::manners::{signal, wait_for};
+use crate::net::DeafPort;
 use crate::place::{Answer, Place};
 use crate::servers::{servers, wait_until};
 use crate::skip::skip;
@@ -51,7 +52,7 @@ impl Drop for Witness {
 }
 
 /// A place on a disk that takes direct writes; `None`, with a word about it, where tests have none.
-fn place() -> Option<Place> {
+pub(crate) fn place() -> Option<Place> {
     let place = Place::on_disk();
     let planned = place.run(&["durable", "load", "--target", "dir:try", "--duration", "0", "--sessions", "1"]);
     if planned.code != Some(0) && (planned.stderr.contains("O_DIRECT") || planned.stderr.contains("in memory")) {
@@ -129,7 +130,14 @@ fn cut(place: &Place, target: &str, load: &[&str], notes: &str, more: &[(u32, u6
         }
     }
     pipe.flush().unwrap();
-    std::thread::sleep(Duration::from_millis(3_500));
+    // The witness counts its silence from what it has read. A heading and the opening stand before the notes.
+    let lines = 2 + noted + more.iter().map(|(_, count)| *count as usize).sum::<usize>();
+    wait_until("all commits are noted", || {
+        assert!(witness.try_wait().unwrap().is_none(), "the witness ended before that");
+        fs::read_to_string(place.path(notes)).unwrap().lines().count() == lines
+    });
+    // Longer than a cut has to be silent, since the load may have said after its last note that it is there.
+    std::thread::sleep(Duration::from_secs(6));
     drop(pipe);
     assert_eq!(witness.wait().unwrap().code(), Some(0));
 }
@@ -343,10 +351,8 @@ fn nothing_is_made_before_the_witness_is_reached() {
         without_token.code == Some(2) && without_token.stderr.contains("PLIMSOLL_WITNESS_TOKEN"),
         "{without_token}"
     );
-    // Nothing listens on a port that was just free.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let refused =
-        run(&place, &["durable", "run", "--target", "dir:commits", "--witness", &format!("127.0.0.1:{port}")]);
+    let port = DeafPort::bind();
+    let refused = run(&place, &["durable", "run", "--target", "dir:commits", "--witness", &port.address]);
     assert!(refused.code == Some(2) && refused.stderr.contains("plimsoll durable witness --listen"), "{refused}");
     assert!(!refused.stderr.contains("net serve") && nothing_there(), "{refused}");
     {

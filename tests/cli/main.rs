@@ -5,6 +5,7 @@ mod beside;
 mod check;
 mod compare;
 mod durable;
+mod durable_layers;
 mod end_to_end;
 mod errors;
 mod experiment;

@@ -6,26 +6,24 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Write as _};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use files::How;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
-use serde::{Deserialize, Serialize};
 
-use crate::block;
+use crate::blocks::{Session, Slots, is_of_the_media, whole};
+use crate::kept::{Heading, Kept, Named, Problem};
 use crate::opening::{FileCommits, Means};
 use measure::os;
 use model::plain::{self, Links};
 use model::units::Bytes;
 use targets::database::DropPlan;
 use targets::durable::{
-    CommitTarget, Committer, Committers, FileSystem, Found, Made, Owner, Place, Presence, Shape, whereabouts,
+    CommitTarget, Committer, Committers, FileSystem, Found, Made, Place, Presence, Shape, whereabouts,
 };
-use targets::group::buffer::Buffer;
-use targets::{DatabaseError, FileContext as _, TargetError};
+use targets::{FileContext as _, TargetError};
 
 /// The file that says whose the others are.
 const OPENING: &str = "plimsoll-durable.json";
@@ -35,65 +33,8 @@ const ENDED: &str = "plimsoll-durable.ended";
 const DROPPING: &str = "plimsoll-durable.dropping";
 /// Longest of them.
 const MAX_OPENING: Bytes = Bytes::kib(4);
-/// Version of everything that is made here.
-const FORMAT: u32 = 1;
 /// Room that a load leaves.
 const SLACK_BYTES: u64 = 1 << 20;
-/// What is written or read at once.
-const PIECE_BYTES: usize = 1 << 20;
-
-/// Why a directory cannot be used.
-#[derive(Debug, thiserror::Error, miette::Diagnostic)]
-enum DirectoryError {
-    #[error("`{}` holds an earlier load of commits, which may still have to be verified", path.display())]
-    #[diagnostic(help("once that is done: `plimsoll durable drop --target dir:{}`", path.display()))]
-    Left { path: PathBuf },
-    #[error("`{}` is in use by {holder}", path.display())]
-    #[diagnostic(help("wait until it ends, or use another directory: `--target dir:PATH`"))]
-    InUse { path: PathBuf, holder: String },
-    #[error("`{}` holds a load of commits that is half removed", path.display())]
-    #[diagnostic(help("remove the rest: `plimsoll durable drop --target dir:{}`", path.display()))]
-    HalfRemoved { path: PathBuf },
-    #[error("`{}` holds no load of commits", path.display())]
-    #[diagnostic(help(
-        "name the directory that `plimsoll durable run` was given; `plimsoll slob drop` removes data of the engine"
-    ))]
-    Nothing { path: PathBuf },
-    #[error("`{}` is on {file_system}, which keeps files in memory: no commit outlasts a restart there", path.display())]
-    #[diagnostic(help("name a directory on the disk to be tested: `--target dir:PATH`"))]
-    InMemory { path: PathBuf, file_system: String },
-    #[error("`{}` is on {file_system}, which does not support direct writes (O_DIRECT): {source}", path.display())]
-    #[diagnostic(help("name a directory on another file system, such as XFS or ext4, on the disk to be tested"))]
-    NoDirect { path: PathBuf, file_system: String, source: io::Error },
-    #[error("`{}` is on {file_system}, whose files are on another machine: its power is not this one's", path.display())]
-    #[diagnostic(help("run it on the machine that has the disk"))]
-    Remote { path: PathBuf, file_system: String },
-    #[error("`{}` holds a load of commits in format {format}, and this program knows {FORMAT}", path.display())]
-    #[diagnostic(help("verify it with the version of Plimsoll that made it"))]
-    OtherVersion { path: PathBuf, format: u32 },
-    #[error("{needed} are needed in `{}`, and {available} are free", path.display())]
-    #[diagnostic(help("lower `--sessions` or `--blocks`, or use another directory: `--target dir:PATH`"))]
-    NoSpace { path: PathBuf, needed: Bytes, available: Bytes },
-}
-
-impl DatabaseError for DirectoryError {}
-
-impl From<DirectoryError> for TargetError {
-    fn from(error: DirectoryError) -> Self {
-        Self::Database(Box::new(error))
-    }
-}
-
-/// What the opening says.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Kept {
-    format: u32,
-    shape: Shape,
-    made_directory: bool,
-    process: u32,
-}
-
 /// Commits in the files of a directory.
 #[derive(Debug)]
 pub struct CommitDirectory {
@@ -117,8 +58,13 @@ impl CommitDirectory {
         Self { path, commits, made: None }
     }
 
-    fn block_bytes(&self) -> usize {
-        self.commits.block_bytes as usize
+    fn named(&self) -> Named {
+        named(&self.path)
+    }
+
+    /// The slots of a session in its file.
+    fn slots(&self, path: &Path) -> Slots {
+        Slots { path: path.to_owned(), start: 0, block_bytes: self.commits.block_bytes as usize }
     }
 
     fn file(&self, session: u32) -> PathBuf {
@@ -134,7 +80,7 @@ impl CommitDirectory {
                 if names.iter().any(|name| is_ours(name)) {
                     // A load under way is named as such.
                     drop(hold(path)?);
-                    return Err(DirectoryError::Left { path: path.clone() }.into());
+                    return Err(Problem::Left { at: self.named() }.into());
                 }
                 if let Some(file) = names.into_iter().next() {
                     return Err(TargetError::NotOurs { path: path.clone(), file });
@@ -157,35 +103,27 @@ impl CommitDirectory {
         let found = FileSystem::of(&path).of_file("look at", &path)?;
         let file_system = found.words();
         if found.is_in_memory() {
-            return Err(DirectoryError::InMemory { path, file_system }.into());
+            return Err(Problem::InMemory { at: self.named(), on: file_system }.into());
         }
         if found.is_remote() {
-            return Err(DirectoryError::Remote { path, file_system }.into());
+            return Err(Problem::Remote { at: self.named(), on: file_system }.into());
         }
         // With room for what the file system itself needs, and for the mark at the end.
         let needed = Bytes(shape.slots() * u64::from(self.commits.block_bytes) + SLACK_BYTES);
         if let Some(space) = os::space(&path).filter(|space| space.available_bytes < needed.0) {
-            return Err(DirectoryError::NoSpace { path, needed, available: Bytes(space.available_bytes) }.into());
+            return Err(Problem::NoSpace { at: self.named(), needed, available: Bytes(space.available_bytes) }.into());
         }
         self.write_opening(shape)?;
-        let zeroes = Buffer::new(PIECE_BYTES);
         for session in 0..shape.sessions {
             let file_path = self.file(session);
             let no_direct = |source: io::Error| match source.raw_os_error().map(Errno::from_raw_os_error) {
                 Some(Errno::INVAL | Errno::OPNOTSUPP) => {
-                    DirectoryError::NoDirect { path: path.clone(), file_system: file_system.clone(), source }.into()
+                    Problem::NoDirect { at: named(&path), on: file_system.clone(), source }.into()
                 }
                 _ => TargetError::File { action: "write", path: file_path.clone(), source },
             };
             let file = files::make_new(&file_path, How { direct: true, ..How::default() }).map_err(no_direct)?;
-            let length = u64::from(shape.blocks) * u64::from(self.commits.block_bytes);
-            for at in (0..length).step_by(PIECE_BYTES) {
-                if stop.load(Ordering::Relaxed) {
-                    return Err(TargetError::Interrupted);
-                }
-                let bytes = usize::try_from(length - at).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
-                write_at_once(&file, &zeroes[..bytes], at).map_err(no_direct)?;
-            }
+            self.slots(&file_path).blank(&file, shape.blocks, stop, no_direct)?;
             file.sync_all().of_file("make durable", &file_path)?;
         }
         files::sync_directory(&path).of_file("make durable", &path)?;
@@ -207,8 +145,7 @@ impl CommitDirectory {
         let path = self.path.join(OPENING);
         let Some(own) = &mut self.made else { return Ok(()) };
         let file = files::make_new(&path, How { mode: 0o644, ..How::default() }).of_file("make", &path)?;
-        let kept =
-            Kept { format: FORMAT, shape: *shape, made_directory: own.made_directory, process: std::process::id() };
+        let kept = Kept::new(shape, own.made_directory);
         // From here on what is there is ours, and goes where the rest cannot be made.
         let file = own.opening.insert(file);
         file.try_lock().map_err(io::Error::from).of_file("lock", &path)?;
@@ -240,7 +177,7 @@ impl CommitDirectory {
                 return Ok(is_gone.then(|| format!("`{}` is gone", path.display())));
             }
         };
-        let ends_early = read_blocks(&file, &path, (shape, session), self.block_bytes(), stop, visit)?;
+        let ends_early = self.slots(&path).read(&file, (shape, session), stop, visit)?;
         Ok(ends_early.then(|| format!("`{}` is shorter than it was made", path.display())))
     }
 
@@ -253,61 +190,6 @@ impl CommitDirectory {
             None => Presence::Gone { what: format!("everything in `{}`", self.path.display()), started_s: None },
         })
     }
-}
-
-/// Reads every block of a session's file, and says whether the file ends before them. A block that cannot be read keeps none of the others
-/// from being read.
-fn read_blocks(
-    file: &impl FileExt,
-    path: &Path,
-    (shape, session): (&Shape, u32),
-    block_bytes: usize,
-    stop: &AtomicBool,
-    visit: &mut dyn FnMut(u32, u32, Found),
-) -> Result<bool, TargetError> {
-    let mut memory = Buffer::new(PIECE_BYTES);
-    let offset_of = |slot| offset_of(slot, block_bytes);
-    let in_piece = (PIECE_BYTES / block_bytes) as u32;
-    let mut ends_early = false;
-    for first in (0..shape.blocks).step_by(in_piece as usize) {
-        if stop.load(Ordering::Relaxed) {
-            return Err(TargetError::Interrupted);
-        }
-        let count = in_piece.min(shape.blocks - first);
-        let bytes = count as usize * block_bytes;
-        match read_at_once(file, &mut memory[..bytes], offset_of(first)) {
-            Ok(read) => {
-                ends_early |= read < bytes;
-                for (slot, one) in (first..).zip(memory[..bytes].chunks_exact(block_bytes)) {
-                    visit(session, slot, block::read(one, shape, session, slot));
-                }
-            }
-            // Which of them it is, is found one by one.
-            Err(error) if is_of_the_media(&error) => {
-                for slot in first..first + count {
-                    let (at, one) = (offset_of(slot), &mut memory[..block_bytes]);
-                    let found = match read_at_once(file, one, at) {
-                        Ok(read) => {
-                            ends_early |= read < block_bytes;
-                            block::read(one, shape, session, slot)
-                        }
-                        Err(error) if is_of_the_media(&error) => {
-                            Found::Unreadable(format!("reading `{}` at offset {at}: {error}", path.display()))
-                        }
-                        Err(error) => return Err(error).of_file("read", path),
-                    };
-                    visit(session, slot, found);
-                }
-            }
-            Err(error) => return Err(error).of_file("read", path),
-        }
-    }
-    Ok(ends_early)
-}
-
-/// Where a slot is in its file.
-fn offset_of(slot: u32, block_bytes: usize) -> u64 {
-    u64::from(slot) * block_bytes as u64
 }
 
 /// The place where the target was made, if the one at `path` is another.
@@ -376,7 +258,7 @@ impl CommitTarget for CommitDirectory {
             return Ok(Presence::Elsewhere { made: made.at.clone(), now });
         }
         if names.iter().any(|name| name == DROPPING) {
-            return Err(DirectoryError::HalfRemoved { path }.into());
+            return Err(Problem::HalfRemoved { at: self.named() }.into());
         }
         if !names.iter().any(|name| is_ours(name)) {
             return self.nothing_there(made);
@@ -384,11 +266,11 @@ impl CommitTarget for CommitDirectory {
         let mut missing = Vec::new();
         let _hold = hold(&path)?;
         match opening_in(&path) {
-            Ok(Opening::OfVersion(format)) => return Err(DirectoryError::OtherVersion { path, format }.into()),
-            Ok(Opening::Kept(kept)) if kept.shape.run != shape.run => {
+            Ok(Heading::OfVersion(format)) => return Err(Problem::OtherVersion { at: self.named(), format }.into()),
+            Ok(Heading::Kept(kept)) if kept.shape.run != shape.run => {
                 return Ok(Presence::OtherRun { run: kept.shape.run });
             }
-            Ok(Opening::Kept(kept)) if kept.shape == *shape => {}
+            Ok(Heading::Kept(kept)) if kept.shape == *shape => {}
             Ok(_) => missing.push(format!("`{OPENING}` is damaged")),
             Err(error) if error.kind() == ErrorKind::NotFound => missing.push(format!("`{OPENING}` is gone")),
             // It may be there once its path is up again.
@@ -411,11 +293,11 @@ impl CommitTarget for CommitDirectory {
             items.push((found.len(), name));
         }
         if items.is_empty() {
-            return Err(DirectoryError::Nothing { path }.into());
+            return Err(Problem::Nothing { at: self.named() }.into());
         }
         items.sort();
         let hold = hold(&path)?;
-        let made_directory = matches!(opening_in(&path), Ok(Opening::Kept(kept)) if kept.made_directory);
+        let made_directory = matches!(opening_in(&path), Ok(Heading::Kept(kept)) if kept.made_directory);
         Ok(Box::new(FilesToRemove { path, items, made_directory, _hold: hold }))
     }
 
@@ -484,37 +366,15 @@ impl Committers for Files<'_> {
         let path = self.0.file(session);
         let how = How { direct: true, durable: *means == Means::Dsync, ..How::default() };
         let file = files::open_own(&path, how).of_file("open", &path)?;
-        Ok(Box::new(OneFile { file, path, means: *means, shape, session, memory: Buffer::new(self.0.block_bytes()) }))
+        Ok(Box::new(Session::new(file, self.0.slots(&path), *means, shape, session)))
     }
 }
 
-struct OneFile {
-    file: File,
-    path: PathBuf,
-    means: Means,
-    shape: Shape,
-    session: u32,
-    memory: Buffer,
-}
-
-impl Committer for OneFile {
-    fn commit(&mut self, seq: u64, _: &AtomicBool) -> Result<(), TargetError> {
-        let Self { file, path, means, shape, session, memory } = self;
-        let slot = shape.slot_of(seq);
-        block::fill(memory, &Owner { run: shape.run, session: *session, slot, seq }, measure::wall_ns());
-        let offset = offset_of(slot, memory.len());
-        write_at_once(file, memory, offset).map_err(|source| TargetError::Request {
-            action: "write",
-            path: path.clone(),
-            offset,
-            bytes: memory.len() as u32,
-            source,
-        })?;
-        let flushed = match means {
-            Means::Fdatasync => file.sync_data(),
-            Means::Dsync | Means::None => Ok(()),
-        };
-        flushed.of_file("make durable", path)
+fn opening_in(path: &Path) -> io::Result<Heading> {
+    match plain::read_text(&path.join(OPENING), Links::Refused, MAX_OPENING) {
+        Ok(text) => Ok(Heading::read(&text)),
+        Err(error) if [ErrorKind::InvalidData, ErrorKind::FileTooLarge].contains(&error.kind()) => Ok(Heading::Damaged),
+        Err(error) => Err(error),
     }
 }
 
@@ -529,15 +389,8 @@ fn is_ours(name: &str) -> bool {
     [OPENING, ENDED, DROPPING].contains(&name) || number().is_some_and(is_number)
 }
 
-/// What states that a power failure leaves a write of so many bytes whole or undone.
-fn whole(path: &Path, block_bytes: u32) -> Option<String> {
-    let found = measure::environment::capture(Some(path));
-    // A partition hands on what its disk states; anything else between may split a write.
-    let mut layers = found.devices.iter().filter(|device| device.layer.as_deref() != Some("partition"));
-    let (Some(device), None) = (layers.next(), layers.next()) else { return None };
-    let states = device.nvme.as_ref()?.atomic_write_power_fail_bytes?;
-    (states >= block_bytes.into())
-        .then(|| format!("`{}` states that for a command of up to {}", device.name, Bytes(states)))
+fn named(path: &Path) -> Named {
+    Named { kind: "dir", path: path.to_owned() }
 }
 
 fn parent_of(path: &Path) -> &Path {
@@ -548,51 +401,14 @@ fn names_in(path: &Path) -> io::Result<Vec<String>> {
     fs::read_dir(path)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
 }
 
-/// What the file that says whose the others are holds.
-enum Opening {
-    Kept(Kept),
-    /// Of another version, by the number of its form.
-    OfVersion(u32),
-    Damaged,
-}
-
-fn opening_in(path: &Path) -> io::Result<Opening> {
-    #[derive(Deserialize)]
-    struct Form {
-        format: u32,
-    }
-    let text = match plain::read_text(&path.join(OPENING), Links::Refused, MAX_OPENING) {
-        Ok(text) => text,
-        Err(error) if [ErrorKind::InvalidData, ErrorKind::FileTooLarge].contains(&error.kind()) => {
-            return Ok(Opening::Damaged);
-        }
-        Err(error) => return Err(error),
-    };
-    Ok(match (serde_json::from_str::<Form>(&text), serde_json::from_str(&text)) {
-        (Ok(Form { format }), _) if format != FORMAT => Opening::OfVersion(format),
-        (_, Ok(kept)) => Opening::Kept(kept),
-        _ => Opening::Damaged,
-    })
-}
-
-/// Whether a read failed because what was written cannot be had any more, as opposed to a request that could not be made.
-fn is_of_the_media(error: &io::Error) -> bool {
-    const OF_THE_MEDIA: [Errno; 6] =
-        [Errno::IO, Errno::NODATA, Errno::ILSEQ, Errno::UCLEAN, Errno::BADMSG, Errno::REMOTEIO];
-    error.raw_os_error().is_some_and(|number| OF_THE_MEDIA.contains(&Errno::from_raw_os_error(number)))
-}
-
 /// Takes the lock of a directory, so that no load begins or goes on in it; none where there is nothing to lock.
 fn hold(path: &Path) -> Result<Option<File>, TargetError> {
     let Ok(file) = plain::open(&path.join(OPENING), Links::Refused) else { return Ok(None) };
     match file.try_lock_shared() {
         Ok(()) => Ok(Some(file)),
         Err(TryLockError::WouldBlock) => {
-            let holder = match opening_in(path) {
-                Ok(Opening::Kept(kept)) => format!("process {}", kept.process),
-                _ => "another process".to_owned(),
-            };
-            Err(DirectoryError::InUse { path: path.to_owned(), holder }.into())
+            let holder = opening_in(path).unwrap_or(Heading::Damaged).holder();
+            Err(Problem::InUse { at: named(path), holder }.into())
         }
         // A file system without locks has no load that holds one.
         Err(TryLockError::Error(_)) => Ok(None),
@@ -607,38 +423,6 @@ fn open_to_read(path: &Path) -> io::Result<File> {
         Ok(()) | Err(Errno::INVAL) => Ok(file),
         Err(error) => Err(error.into()),
     }
-}
-
-/// Writes in one request, as the device would have it.
-fn write_at_once(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
-    let written = loop {
-        match file.write_at(bytes, offset) {
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            written => break written?,
-        }
-    };
-    if written == bytes.len() { Ok(()) } else { Err(io::Error::new(ErrorKind::WriteZero, "only a part was written")) }
-}
-
-/// Reads until all is there or the file ends, and gives how much that was; the rest is zeroes.
-fn read_at_once(file: &impl FileExt, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
-    let mut done = 0;
-    while done < bytes.len() {
-        match file.read_at(&mut bytes[done..], offset + done as u64) {
-            Ok(0) => break,
-            Ok(read) => done += read,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            // The end of a file that ends within a sector cannot be read past the page cache.
-            Err(error)
-                if done % block::SECTOR_BYTES != 0 && error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) =>
-            {
-                break;
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    bytes[done..].fill(0);
-    Ok(done)
 }
 
 #[cfg(test)]

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use targets::durable::Torn;
+use targets::durable::{Owner, Torn};
 
-const BLOCK_BYTES: usize = 8192;
 const SHAPE: Shape = Shape { run: 9, sessions: 2, blocks: 8 };
 static NEVER: AtomicBool = AtomicBool::new(false);
 
@@ -125,63 +124,6 @@ fn what_is_damaged_cut_or_gone_is_said_and_the_rest_is_read() {
     let mut left = CommitDirectory::new(path.clone(), FileCommits::default());
     left.plan_drop(&NEVER).unwrap().run(&NEVER).unwrap();
     assert_eq!(fs::read_dir(&path).unwrap().count(), 0);
-}
-
-/// A file of which some blocks cannot be read, by this number of an error.
-struct Bad<'a>(&'a [u8], std::ops::Range<u64>, i32);
-
-impl FileExt for Bad<'_> {
-    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
-        let Self(bytes, bad, number) = self;
-        if bad.contains(&offset) {
-            return Err(io::Error::from_raw_os_error(*number));
-        }
-        // As much as there is before that.
-        let end = (offset + into.len() as u64).min(bytes.len() as u64);
-        let end = if offset < bad.start { end.min(bad.start) } else { end };
-        let there = &bytes[offset as usize..end as usize];
-        into[..there.len()].copy_from_slice(there);
-        Ok(there.len())
-    }
-
-    fn write_at(&self, _: &[u8], _: u64) -> io::Result<usize> {
-        unreachable!("nothing is written")
-    }
-}
-
-#[test]
-fn a_block_that_cannot_be_read_is_named_and_the_rest_is_read() {
-    let shape = Shape { run: 9, sessions: 1, blocks: 300 };
-    let mut bytes = vec![0; 300 * BLOCK_BYTES];
-    for (slot, one) in (0..).zip(bytes.chunks_exact_mut(BLOCK_BYTES)) {
-        block::fill(one, &Owner { run: 9, session: 0, slot, seq: u64::from(slot) + 1 }, 1);
-    }
-    let read = |number: Errno| {
-        let bad = Bad(&bytes, offset_of(130, BLOCK_BYTES) + 4096..offset_of(132, BLOCK_BYTES), number.raw_os_error());
-        let mut found = Vec::new();
-        let ends_early = read_blocks(&bad, Path::new("/f"), (&shape, 0), BLOCK_BYTES, &NEVER, &mut |_, slot, here| {
-            found.push((slot, here))
-        });
-        (ends_early, found)
-    };
-    for number in [Errno::IO, Errno::NODATA, Errno::UCLEAN] {
-        let (ends_early, found) = read(number);
-        assert!(!ends_early.unwrap() && found.len() == 300);
-        for (slot, here) in found {
-            match slot {
-                130 | 131 => assert!(
-                    matches!(&here, Found::Unreadable(why)
-                        if why.contains(&format!("at offset {}", offset_of(slot, BLOCK_BYTES))) && why.contains("os error")),
-                    "{here:?}"
-                ),
-                _ => assert_eq!(here, Found::Whole { seq: u64::from(slot) + 1 }),
-            }
-        }
-    }
-    // What is wrong with the request says nothing about what was written.
-    for number in [Errno::INVAL, Errno::ACCESS, Errno::NOMEM, Errno::TIMEDOUT] {
-        assert!(read(number).0.is_err(), "{number}");
-    }
 }
 
 #[test]

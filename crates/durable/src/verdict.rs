@@ -235,8 +235,6 @@ pub struct Judged<'a> {
     pub findings: &'a Findings,
     /// The machine that looked.
     pub here: &'a Machine,
-    /// How many cuts there were without a loss, this one included.
-    pub cuts: u32,
 }
 
 impl Judged<'_> {
@@ -498,33 +496,40 @@ impl Judged<'_> {
         }
         if *verdict == Verdict::Kept {
             sheet.add("cut", self.cut_words());
-            sheet.add("shows", confidence(self.cuts));
+            sheet.add("shows", ONE_CUT);
         }
     }
 
-    /// Whether a write was left in part, after a cut under load: what full-page writes and the doublewrite buffer are for.
+    /// Writes that a cut under load left in part: what full-page writes and the doublewrite buffer are for. None where that is unknown.
+    fn torn_writes(&self) -> Option<u64> {
+        let opening = &self.noted.opened.opening;
+        opening.files?;
+        let found = self.findings;
+        let torn = u64::from(found.under_way_torn + found.under_way_unreadable) + found.torn;
+        let was_idle = self.idle_ms().is_none_or(|ms| ms > MAX_IDLE_MS);
+        let has_ended = matches!(self.presence, Presence::There { has_ended: true, .. });
+        let was_cut = self.was_cut_off().is_ok() && self.restarted().is_ok() && !was_idle && !has_ended;
+        let is_enough = self.noted.recent >= MIN_RECENT && found.compared > 0;
+        (torn > 0 || (was_cut && is_enough)).then_some(torn)
+    }
+
     fn torn_words(&self) -> Option<String> {
         let opening = &self.noted.opened.opening;
         let bytes = Bytes(opening.files?.block_bytes.into());
-        let found = self.findings;
-        let (torn, unread) = (u64::from(found.under_way_torn) + found.torn, u64::from(found.under_way_unreadable));
-        let sessions = opening.shape.sessions;
-        if torn + unread > 0 {
-            let unread = if unread > 0 { format!(", and {unread} cannot be read") } else { String::new() };
+        let torn = self.torn_writes()?;
+        if torn > 0 {
+            let unread = self.findings.under_way_unreadable;
+            let unread = if unread > 0 { format!(", {unread} of them unreadable") } else { String::new() };
             return Some(format!(
                 "{torn} writes of {bytes} are there in part{unread}: leave full-page writes or the doublewrite buffer on"
             ));
         }
-        let was_idle = self.idle_ms().is_none_or(|ms| ms > MAX_IDLE_MS);
-        let has_ended = matches!(self.presence, Presence::There { has_ended: true, .. });
-        let was_cut = self.was_cut_off().is_ok() && self.restarted().is_ok() && !was_idle && !has_ended;
         let promise = match &opening.made.whole {
             Some(words) => crate::brief(words),
             None => "nothing below states that. Leave full-page writes or the doublewrite buffer on".to_owned(),
         };
-        let is_enough = self.noted.recent >= MIN_RECENT && found.compared > 0;
-        (was_cut && is_enough)
-            .then(|| format!("none of at most {sessions} writes of {bytes} is there in part, and {promise}"))
+        let sessions = opening.shape.sessions;
+        Some(format!("none of at most {sessions} writes of {bytes} is there in part, and {promise}"))
     }
 
     fn end_words(&self) -> String {
@@ -570,6 +575,8 @@ impl Judged<'_> {
             "faults": listed,
             "run": opened.opening.shape.run,
             "target": opened.opening.target,
+            "kind": opened.opening.made.place.kind(),
+            "words": opened.opening.made.words,
             "files": opened.opening.files,
             "way": opened.opening.way,
             "noted": self.noted.notes,
@@ -578,8 +585,7 @@ impl Judged<'_> {
             "closing": self.noted.closing,
             "has_half_line": self.noted.has_half_line,
             "torn": self.torn_words(),
-            "cuts": self.cuts,
-            "loss_per_cut_below": (*verdict == Verdict::Kept).then(|| highest_chance(self.cuts)),
+            "torn_writes": self.torn_writes(),
         })
     }
 }
@@ -642,18 +648,13 @@ fn fault_document(fault: &Fault) -> Value {
 }
 
 /// The highest chance of a loss at a cut that is not excluded, with 95 % confidence, by so many cuts without one.
-fn highest_chance(cuts: u32) -> f64 {
+pub(crate) fn highest_chance(cuts: u32) -> f64 {
     1.0 - 0.05_f64.powf(1.0 / f64::from(cuts.max(1)))
 }
 
-fn confidence(cuts: u32) -> String {
-    let times = if cuts == 1 { "one cut".to_owned() } else { format!("{cuts} cuts") };
-    let chance = (highest_chance(cuts) * 1000.0).ceil() / 10.0;
-    format!(
-        "{times} without a loss: with 95 % confidence a cut loses something in fewer than {chance} % of cases. \
-         59 cuts would show less than 5 %, 299 less than 1 %"
-    )
-}
+/// What a cut without a loss shows.
+const ONE_CUT: &str = "one cut without a loss: with 95 % confidence a cut loses something in fewer than 95 % of cases. \
+                       59 cuts would show less than 5 %, 299 less than 1 %: `plimsoll durable layers` counts them";
 
 fn count(number: u64) -> String {
     group_thousands(number as f64)

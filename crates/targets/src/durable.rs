@@ -97,8 +97,21 @@ pub struct Owner {
 pub enum Place {
     /// Files on this file system.
     Files(FileSystem),
+    /// A block device.
+    Device(DeviceIdentity),
     /// A server that calls itself so; empty where it does not say.
     Server(String),
+}
+
+impl Place {
+    /// Its kind, for programs.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Files(_) => "files",
+            Self::Device(_) => "device",
+            Self::Server(_) => "server",
+        }
+    }
 }
 
 /// What is to be known of a target once it has been made.
@@ -297,11 +310,46 @@ impl FileSystem {
     }
 }
 
+/// A block device, as it can be known again after a restart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeviceIdentity {
+    /// What `/dev/disk/by-id` calls it: by its serial number, or by that of its volume. Empty where nothing does.
+    pub ids: Vec<String>,
+    /// Its length.
+    pub bytes: u64,
+}
+
+impl DeviceIdentity {
+    /// That of the device at `path`.
+    pub fn of(path: &Path, bytes: u64) -> Self {
+        let mut ids = links_to("/dev/disk/by-id", path);
+        ids.sort();
+        Self { ids, bytes }
+    }
+
+    /// Whether it is the one that was seen as `other`; none where that cannot be told.
+    pub fn is_same(&self, other: &Self) -> Option<bool> {
+        if self.bytes != other.bytes {
+            return Some(false);
+        }
+        let is_known = !self.ids.is_empty() && !other.ids.is_empty();
+        is_known.then(|| self.ids.iter().any(|id| other.ids.contains(id)))
+    }
+}
+
 fn uuid_of(source: &str) -> Option<String> {
-    let device = fs::canonicalize(source).ok().filter(|device| device.starts_with("/dev"))?;
-    let links = fs::read_dir("/dev/disk/by-uuid").ok()?.flatten();
-    let mut own = links.filter(|link| fs::canonicalize(link.path()).is_ok_and(|leads_to| leads_to == device));
-    own.next().map(|link| link.file_name().to_string_lossy().into_owned())
+    links_to("/dev/disk/by-uuid", Path::new(source)).into_iter().next()
+}
+
+/// Names in a folder of links that lead to a device.
+fn links_to(folder: &str, device: &Path) -> Vec<String> {
+    let Some(device) = fs::canonicalize(device).ok().filter(|device| device.starts_with("/dev")) else {
+        return Vec::new();
+    };
+    let links = fs::read_dir(folder).into_iter().flatten().flatten();
+    let own = links.filter(|link| fs::canonicalize(link.path()).is_ok_and(|leads_to| leads_to == device));
+    own.map(|link| link.file_name().to_string_lossy().into_owned()).collect()
 }
 
 #[cfg(test)]
@@ -335,6 +383,16 @@ mod tests {
         assert!(one.is_same(&unnamed) && !moved.is_same(&unnamed));
         assert!(!one.is_same(&FileSystem { uuid: Some("b".to_owned()), ..one.clone() }));
         assert!(!one.is_remote() && FileSystem { kind: "9p".to_owned(), ..one }.is_remote());
+    }
+
+    #[test]
+    fn a_device_is_known_by_its_names_and_never_by_its_length_alone() {
+        let device = |ids: &[&str], bytes| DeviceIdentity { ids: ids.iter().map(|&id| id.to_owned()).collect(), bytes };
+        assert_eq!(device(&["wwn-1", "scsi-1"], 8).is_same(&device(&["wwn-1"], 8)), Some(true));
+        assert_eq!(device(&["wwn-1"], 8).is_same(&device(&["wwn-2"], 8)), Some(false));
+        assert_eq!(device(&["wwn-1"], 8).is_same(&device(&["wwn-1"], 9)), Some(false));
+        assert_eq!(device(&["wwn-1"], 8).is_same(&device(&[], 8)), None);
+        assert_eq!(device(&[], 8).is_same(&device(&[], 8)), None);
     }
 
     #[test]

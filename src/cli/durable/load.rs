@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::{CommitTargetArgs, say_notes, with};
-use crate::cli::arguments::Seconds;
+use crate::cli::arguments::{PermissionArgs, Seconds};
 use crate::cli::dry_run::DryRun;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::token::{self, TokenOf};
@@ -18,7 +18,6 @@ use ::durable::link::{Link, LinkError, Notebook, Pipe};
 use ::durable::load::{self, LoadError, Loaded, Until};
 use ::durable::opening::{FileCommits, Machine, Means, Opening, Way};
 use ::durable::witness::{ALIVE_EVERY, End};
-use model::config::TargetAddress;
 use model::config::net::NetServer;
 use model::units::{Bytes, Nanos, group_thousands};
 use sql::ServerError;
@@ -30,6 +29,8 @@ Examples:
   plimsoll durable run --target dir:/u01/durable --witness 10.0.0.9
   plimsoll durable run --target dir:/u01/durable --witness 10.0.0.9 \\
     --means dsync --sessions 16
+  plimsoll durable run --target raw:/dev/sdb --destroy sdb \\
+    --witness 10.0.0.9
   plimsoll durable run --target pg:/u01/pgdata --witness 10.0.0.9:7018
   plimsoll durable run --target mysql://bench@db1/bench \\
     --witness 10.0.0.9
@@ -64,6 +65,9 @@ struct CommitArgs {
     #[command(flatten)]
     target: CommitTargetArgs,
 
+    #[command(flatten)]
+    permission: PermissionArgs,
+
     /// Sessions that commit at the same time
     #[arg(long, value_name = "N", default_value_t = 4, help_heading = "Load",
         value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_SESSIONS)))]
@@ -73,19 +77,19 @@ struct CommitArgs {
     #[arg(long, value_name = "TIME", help_heading = "Load")]
     duration: Option<Seconds>,
 
-    /// How a commit in a file is made durable: fdatasync, dsync or none [default: fdatasync]
+    /// How a commit in a file or on a device is made durable: fdatasync, dsync or none [default: fdatasync]
     ///
     /// `none` flushes nothing and promises nothing. It shows in which order a stack loses writes.
     #[arg(long, value_name = "MEANS", help_heading = "Load")]
     means: Option<Means>,
 
-    /// Size of a commit in a file: a power of two from 4K to 1M [default: 8K]
+    /// Size of a commit in a file or on a device: a power of two from 4K to 1M [default: 8K]
     ///
     /// After the cut `verify` says whether writes of this size were left in part.
     #[arg(long, value_name = "SIZE", help_heading = "Load")]
     block: Option<Bytes>,
 
-    /// Slots of a session that its commits go round in [default: 2048 in files, 256 rows on a server]
+    /// Slots of a session that its commits go round in [default: 2048, on a server 256 rows]
     #[arg(long, value_name = "N", help_heading = "Load", value_parser = clap::value_parser!(u32).range(2..))]
     blocks: Option<u32>,
 
@@ -117,24 +121,24 @@ pub(in crate::cli) struct LoadArguments {
 }
 
 impl CommitArgs {
-    fn is_in_files(&self) -> bool {
-        matches!(self.target.target, TargetAddress::Directory(_))
+    fn is_in_blocks(&self) -> bool {
+        self.target.target.is_in_blocks()
     }
 
     fn shape(&self) -> Result<Shape, Failure> {
         let target = &self.target.target;
         let given = [("--means", self.means.is_some()), ("--block", self.block.is_some())];
-        if let Some((option, _)) = given.iter().find(|(_, given)| *given && !self.is_in_files()) {
-            let failure = Failure::new(format_args!("`{option}` is for files, not for `{target}`"));
+        if let Some((option, _)) = given.iter().find(|(_, given)| *given && !self.is_in_blocks()) {
+            let failure = Failure::new(format_args!("`{option}` is for files and devices, not for `{target}`"));
             return Err(failure.with_hint("leave it out: a server has settings for that, which are noted".to_owned()));
         }
         if let Some(block) = self.block.filter(|_| !self.files().is_sensible()) {
             let failure = Failure::new(format_args!("a commit cannot have {block}"));
             return Err(failure.with_hint("name a power of two from 4K to 1M: `--block 16K`".to_owned()));
         }
-        let blocks = self.blocks.unwrap_or(if self.is_in_files() { BLOCKS_IN_FILES } else { ROWS_ON_SERVERS });
+        let blocks = self.blocks.unwrap_or(if self.is_in_blocks() { BLOCKS_IN_FILES } else { ROWS_ON_SERVERS });
         let shape = Shape { run: fresh_seed(), sessions: self.sessions, blocks };
-        if !shape.is_sensible() || (!self.is_in_files() && shape.slots() > MAX_ROWS) {
+        if !shape.is_sensible() || (!self.is_in_blocks() && shape.slots() > MAX_ROWS) {
             let failure = Failure::new(format_args!("{} sessions of {blocks} slots are too many", self.sessions));
             return Err(failure.with_hint("lower `--sessions` or `--blocks`".to_owned()));
         }
@@ -150,9 +154,9 @@ impl CommitArgs {
     }
 
     fn plan(&self, shape: &Shape, notes: &str) -> Result<Exit, Failure> {
-        let in_files = format!("{} in files", Bytes(shape.slots() * u64::from(self.files().block_bytes)));
-        let size = if self.is_in_files() { in_files } else { format!("{} rows", shape.slots()) };
-        let means = self.is_in_files().then(|| self.files().means.words());
+        let in_blocks = format!("{} in blocks", Bytes(shape.slots() * u64::from(self.files().block_bytes)));
+        let size = if self.is_in_blocks() { in_blocks } else { format!("{} rows", shape.slots()) };
+        let means = self.is_in_blocks().then(|| self.files().means.words());
         DryRun::default()
             .fact("target", &self.target.target)
             .fact("make", size)
@@ -168,14 +172,14 @@ impl CommitArgs {
             shape,
             target: self.target.target.to_string(),
             made,
-            files: self.is_in_files().then(|| self.files()),
+            files: self.is_in_blocks().then(|| self.files()),
             way,
             load: Machine::here(),
         }
     }
 
     fn warn(&self, made: &Made) {
-        if self.is_in_files() && self.files().means == Means::None {
+        if self.is_in_blocks() && self.files().means == Means::None {
             say::note(
                 "`--means none` flushes nothing, so nothing is promised: a loss proves nothing, only its order is shown",
             );
@@ -192,7 +196,7 @@ impl CommitArgs {
         Until {
             duration: self.duration.map(|Seconds(time)| Duration::from_nanos(time.0)),
             stop: interrupt.flag(),
-            gives_up: !self.is_in_files(),
+            gives_up: !self.is_in_blocks(),
         }
     }
 }
@@ -215,7 +219,7 @@ pub(super) fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
             TokenOf::Witness.variable()
         )));
     };
-    let target = commits.target.open(commits.files())?;
+    let target = commits.target.open(commits.files(), commits.permission.permission())?;
     let interrupt = Interrupt::listen()?;
     // Before anything is made.
     let link = interrupt.judge(Link::connect(&witness.to_string(), (host, *port), &token).map_err(Failure::from))?;
@@ -242,7 +246,7 @@ pub(super) fn load(arguments: &LoadArguments) -> Result<Exit, Failure> {
                 .to_owned(),
         ));
     }
-    let target = commits.target.open(commits.files())?;
+    let target = commits.target.open(commits.files(), commits.permission.permission())?;
     let interrupt = Interrupt::listen()?;
     // Before anything is made.
     let pipe = Pipe::begin(std::io::stdout(), interrupt.flag())?;

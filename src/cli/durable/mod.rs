@@ -1,8 +1,13 @@
 //! `plimsoll durable`.
 
+mod layers;
 mod load;
 mod verify;
 mod witness;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 
@@ -10,11 +15,13 @@ use super::exit::{Exit, Failure};
 use crate::cli::servers::ServerArgs;
 use crate::cli::{Interrupt, RemovalArgs, say, sheets};
 use crate::databases;
+use ::durable::device::CommitDevice;
 use ::durable::link::LinkError;
 use ::durable::notes::NotesError;
 use ::durable::opening::FileCommits;
 use ::durable::witness::WitnessError;
-use model::config::TargetAddress;
+use model::config::{ConfigError, TargetAddress, TargetProblem};
+use targets::block::safety::Permission;
 use targets::durable::CommitTarget;
 
 pub(super) const EXAMPLES: &str = "\
@@ -40,6 +47,9 @@ pub(super) enum Command {
     /// Compare what is there with the notes: is every acknowledged commit there?
     #[command(after_long_help = verify::EXAMPLES)]
     Verify(verify::Arguments),
+    /// Name the layer that loses, by the answers of several cuts
+    #[command(after_long_help = layers::EXAMPLES)]
+    Layers(layers::Arguments),
     /// Remove what a load made
     #[command(after_long_help = DROP_EXAMPLES)]
     Drop(DropArguments),
@@ -52,18 +62,57 @@ impl Command {
             Self::Run(arguments) => load::run(&arguments),
             Self::Load(arguments) => load::load(&arguments),
             Self::Verify(arguments) => verify::run(&arguments),
+            Self::Layers(arguments) => layers::run(&arguments),
             Self::Drop(arguments) => run_drop(&arguments),
         }
     }
 }
 
 /// Where commits are kept.
+#[derive(Debug, Clone)]
+enum CommitAddress {
+    /// `raw:DEVICE`: on a block device itself. Nothing else of the program has such targets: `plimsoll io` has paths.
+    Device(PathBuf),
+    /// What other commands know as well.
+    Of(TargetAddress),
+}
+
+impl CommitAddress {
+    /// Whether commits are blocks of ours.
+    fn is_in_blocks(&self) -> bool {
+        matches!(self, Self::Device(_) | Self::Of(TargetAddress::Directory(_)))
+    }
+}
+
+impl FromStr for CommitAddress {
+    type Err = ConfigError;
+
+    fn from_str(text: &str) -> Result<Self, ConfigError> {
+        match text.strip_prefix("raw:") {
+            Some("") => Err(ConfigError::Target(TargetProblem::NoPath { kind: "raw".to_owned() })),
+            Some(path) if path.chars().any(char::is_control) => Err(ConfigError::Target(TargetProblem::Unprintable)),
+            Some(path) => Ok(Self::Device(path.into())),
+            None => text.parse().map(Self::Of),
+        }
+    }
+}
+
+impl fmt::Display for CommitAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Device(path) => write!(f, "raw:{}", path.display()),
+            Self::Of(address) => address.fmt(f),
+        }
+    }
+}
+
+/// Where commits are kept, as it is given.
 #[derive(Debug, Args)]
 #[command(mut_arg("layout", |layout| layout.hide(true)))]
 struct CommitTargetArgs {
-    /// Where commits are kept: `dir:PATH`, `pg:DIR`, `my:DIR`, or an address of a server
+    /// Where commits are kept: `dir:PATH`, `raw:DEVICE`, `pg:DIR`, `my:DIR`, or an address of a server
     #[arg(long, value_name = "ADDRESS", env = "PLIMSOLL_TARGET", hide_env_values = true, help_heading = "Target")]
-    target: TargetAddress,
+    target: CommitAddress,
 
     #[command(flatten)]
     server: ServerArgs,
@@ -71,12 +120,23 @@ struct CommitTargetArgs {
 
 impl CommitTargetArgs {
     /// What keeps them there. Nothing is reached yet.
-    fn open(&self, files: FileCommits) -> Result<Box<dyn CommitTarget>, Failure> {
-        let Self { target, server } = self;
-        let options = server.options(target)?;
-        databases::commits(target, &options, files).ok_or_else(|| {
-            let failure = Failure::new(format_args!("`{target}` keeps no commits that could be compared with notes"));
-            failure.with_hint("name a target: `dir:PATH`, `pg:DIR`, `my:DIR`, `postgres://…` or `mysql://…`".to_owned())
+    fn open(&self, files: FileCommits, permission: Permission) -> Result<Box<dyn CommitTarget>, Failure> {
+        let address = match &self.target {
+            CommitAddress::Device(path) => {
+                return Ok(Box::new(CommitDevice::new(path.clone(), files, permission)));
+            }
+            CommitAddress::Of(address) => address,
+        };
+        if !permission.destroy.is_empty() {
+            let failure = Failure::new(format_args!("`--destroy` is for devices, not for `{address}`"));
+            return Err(failure.with_hint("leave it out: nothing of others is overwritten there".to_owned()));
+        }
+        let options = self.server.options(address)?;
+        databases::commits(address, &options, files).ok_or_else(|| {
+            let failure = Failure::new(format_args!("`{address}` keeps no commits that could be compared with notes"));
+            failure.with_hint(
+                "name a target: `dir:PATH`, `raw:DEVICE`, `pg:DIR`, `my:DIR`, `postgres://…` or `mysql://…`".to_owned(),
+            )
         })
     }
 }
@@ -127,7 +187,7 @@ pub(super) struct DropArguments {
 
 fn run_drop(arguments: &DropArguments) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
-    let target = arguments.target.open(FileCommits::default())?;
+    let target = arguments.target.open(FileCommits::default(), Permission::default())?;
     interrupt.judge(with(target, |target| {
         let plan = target.plan_drop(interrupt.flag())?;
         arguments.removal.run(plan, &interrupt)

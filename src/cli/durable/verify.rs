@@ -14,12 +14,13 @@ use ::durable::notes;
 use ::durable::opening::Machine;
 use ::durable::verdict::{Judged, Verdict};
 use targets::TargetError;
+use targets::block::safety::Permission;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   plimsoll durable verify --target dir:/u01/durable --notes cut1.notes
-  plimsoll durable verify --target dir:/u01/durable --notes cut3.notes \\
-    --cuts 3 --json
+  plimsoll durable verify --target raw:/dev/sdb --notes cut3.notes \\
+    --json > cut3.json
 
 Exit code 0: every acknowledged commit that must be there is there, after what looks like a power cut under load. 1: acknowledged \
 commits are lost. 2: no verdict, with each reason, or it could not be done. Verify on the machine of the load, before anything else \
@@ -34,10 +35,6 @@ pub(in crate::cli) struct Arguments {
     /// File with the notes of the witness
     #[arg(long, value_name = "FILE", help_heading = "Notes")]
     notes: PathBuf,
-
-    /// Cuts without a loss, this one included, for what they show together
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Notes")]
-    cuts: u32,
 
     #[command(flatten)]
     format: FormatArgs,
@@ -61,7 +58,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             .print(None, false);
     }
     let interrupt = Interrupt::listen()?;
-    let target = arguments.target.open(opening.files.unwrap_or_default())?;
+    let target = arguments.target.open(opening.files.unwrap_or_default(), Permission::default())?;
     let (presence, findings) = with(target, |target| {
         let mut judge = Judge::new(shape, &noted.sessions, noted.last_us);
         let read = target.read(&shape, &opening.made, interrupt.flag(), &mut |session, slot, found| {
@@ -78,7 +75,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Ok((presence, judge.findings()))
     })?;
     let here = Machine::here();
-    let judged = Judged { noted: &noted, presence: &presence, findings: &findings, here: &here, cuts: arguments.cuts };
+    let judged = Judged { noted: &noted, presence: &presence, findings: &findings, here: &here };
     let exit = match judged.verdict() {
         Verdict::Kept => Exit::Done,
         Verdict::Lost => Exit::NotMet,

@@ -2,24 +2,36 @@
 
 use std::net::TcpListener;
 use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
 
 use clap::Args;
 
+use crate::cli::arguments::Seconds;
 use crate::cli::dry_run::DryRun;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::net::At;
 use crate::cli::token::{self, TokenOf};
-use crate::cli::{Interrupt, say};
+use crate::cli::{Interrupt, say, shell};
 use ::durable::notes::Writer;
 use ::durable::opening::How;
 use ::durable::witness::{self, Event, Summary};
+use model::shown::shown;
 use model::units::{Nanos, group_thousands};
+
+/// How often a command that cuts is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// How long it may still say how it ended when the witness has ended.
+const SAYS_IN: Duration = Duration::from_secs(3);
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   plimsoll durable witness --listen 0.0.0.0 --notes cut1.notes
   plimsoll durable witness --listen 10.0.0.9 --notes /net/cut1.notes
   plimsoll durable witness --stdin --notes cut1.notes
+  plimsoll durable witness --listen 10.0.0.9 --notes cut1.notes \\
+    --cut 'virsh destroy db1' --cut-after 30s
 
 With `--stdin` a load is piped into it, and nothing but ssh is needed:
 
@@ -56,9 +68,55 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, value_name = "FILE", help_heading = "Notes")]
     notes: PathBuf,
 
+    /// Shell command that cuts the power once a load has committed for `--cut-after`
+    ///
+    /// It runs on this machine, and only while the load is under way. Without it you cut the power.
+    #[arg(long, value_name = "COMMAND", help_heading = "Cut")]
+    cut: Option<String>,
+
+    /// Time from the beginning of the load to that command
+    #[arg(long, value_name = "TIME", default_value = "10s", requires = "cut", help_heading = "Cut")]
+    cut_after: Seconds,
+
     /// Print what would be done, and exit
     #[arg(long, help_heading = "Output")]
     dry_run: bool,
+}
+
+/// What cuts the power, at its time and once.
+struct Cut<'a> {
+    command: &'a str,
+    after: Duration,
+    /// Told that a load has begun, or that the witness has ended.
+    heard: Receiver<()>,
+}
+
+impl Cut<'_> {
+    /// Waits for its time, and for the end of the command. Whether it was run.
+    fn run(self) -> Result<bool, Failure> {
+        // Without a load, or once it is over, nothing is cut.
+        if self.heard.recv().is_err() || self.heard.recv_timeout(self.after) != Err(RecvTimeoutError::Timeout) {
+            return Ok(false);
+        }
+        say::line(format_args!("{} cutting: `{}`", now(), shown(self.command)));
+        let mut process = Some(shell::shell(self.command, Stdio::null())?);
+        let mut over: Option<Instant> = None;
+        // Once the power is gone, the command need not say so.
+        while process.is_some() && over.is_none_or(|over| over.elapsed() < SAYS_IN) {
+            shell::ended(&mut process, Some(self.command))?;
+            if over.is_some() {
+                std::thread::sleep(LOOK_EVERY);
+            } else if self.heard.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Disconnected) {
+                over = Some(Instant::now());
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// The witness's clock, as it stands before what is told.
+fn now() -> String {
+    jiff::Zoned::now().strftime("%H:%M:%S").to_string()
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
@@ -70,7 +128,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if arguments.dry_run {
         let from = listen.as_ref().map_or("standard input".to_owned(), |At(address)| address.to_string());
         let new = format!("`{}`, which must not exist", notes.display());
-        return DryRun::default().fact("from", from).fact("notes", new).print(None, false);
+        let cut = arguments
+            .cut
+            .as_ref()
+            .map(|cut| format!("`{}`, {} after the load begins", shown(cut), arguments.cut_after.0));
+        return DryRun::default().fact("from", from).fact("notes", new).facts("cut by", cut).print(None, false);
     }
     let interrupt = Interrupt::listen()?;
     let listener = match listen {
@@ -83,23 +145,44 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         let failure = Failure::of_file("make", notes, &error);
         if is_there { failure.with_hint(hint) } else { failure }
     })?;
-    let tell = |event: &Event| say::line(format_args!("{} {event}", jiff::Zoned::now().strftime("%H:%M:%S")));
-    let summary = match listener {
-        Some(listener) => {
-            let is_made = given.is_none();
-            let token = match given.map_or_else(token::made, Ok) {
-                Ok(token) => token,
-                Err(failure) => {
-                    writer.discard();
-                    return Err(failure);
-                }
-            };
-            greet(&listener, is_made.then(|| token.expose()));
-            witness::serve(&listener, &token.key(), writer, interrupt.flag(), &tell)
+    std::thread::scope(|scope| {
+        let (tells, heard) = mpsc::channel();
+        let cut = arguments.cut.as_deref().map(|command| {
+            let cut = Cut { command, after: arguments.cut_after.0.as_duration(), heard };
+            scope.spawn(move || cut.run())
+        });
+        let tell = |event: &Event| {
+            say::line(format_args!("{} {event}", now()));
+            if matches!(event, Event::Opened { .. }) {
+                // Without a cut nothing hears it.
+                let _ = tells.send(());
+            }
+        };
+        let summary = match listener {
+            Some(listener) => {
+                let is_made = given.is_none();
+                let token = match given.map_or_else(token::made, Ok) {
+                    Ok(token) => token,
+                    Err(failure) => {
+                        writer.discard();
+                        return Err(failure);
+                    }
+                };
+                greet(&listener, is_made.then(|| token.expose()));
+                witness::serve(&listener, &token.key(), writer, interrupt.flag(), &tell)
+            }
+            None => witness::listen(std::io::stdin(), writer, interrupt.flag(), &tell),
+        };
+        drop(tells);
+        let was_cut = cut.map(|cut| cut.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        let exit = conclude(&summary?, arguments, &interrupt)?;
+        match was_cut {
+            Some(Ok(false)) => say::note("nothing was cut: no load was under way at that time"),
+            Some(Err(failure)) => return Err(failure),
+            Some(Ok(true)) | None => {}
         }
-        None => witness::listen(std::io::stdin(), writer, interrupt.flag(), &tell),
-    };
-    conclude(&summary?, arguments, &interrupt)
+        Ok(exit)
+    })
 }
 
 fn bind(address: std::net::SocketAddr) -> Result<TcpListener, Failure> {

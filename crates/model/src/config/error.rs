@@ -215,7 +215,7 @@ pub enum TargetProblem {
     ))]
     UnknownKind { kind: String },
     /// A directory without a path.
-    #[error("the target `{kind}:` names no directory")]
+    #[error("the target `{kind}:` names no path")]
     #[diagnostic(help("write `{kind}:PATH`"))]
     NoPath { kind: String },
     /// An address of NFS where a directory of this machine is wanted: it would be taken for a relative path.
@@ -505,14 +505,14 @@ mod tests {
                 "the address of a PostgreSQL server begins with `postgres://`",
                 "write `postgres://USER@HOST:PORT/DATABASE`",
             ),
-            ("pg:", "the target `pg:` names no directory", "write `pg:PATH`"),
+            ("pg:", "the target `pg:` names no path", "write `pg:PATH`"),
             (
                 "disk:/dev/sdb",
                 "there is no target of kind `disk`",
                 "write `dir:PATH`, `pg:PATH`, `postgres://HOST/DATABASE`, `my:PATH`, `mysql://HOST/DATABASE`, \
                  `oracle://USER@HOST/SERVICE`, or `sim:` for a simulated target",
             ),
-            ("dir:", "the target `dir:` names no directory", "write `dir:PATH`"),
+            ("dir:", "the target `dir:` names no path", "write `dir:PATH`"),
             (
                 "dir:nfs://filer1/vol",
                 "the target `dir:` is a directory of this machine, and `nfs://` is none",

@@ -17,7 +17,7 @@ use super::users::{self, Holder, Identity, LockType, Process};
 use super::{BlockError, VirtualPlace};
 use crate::error::{FileContext, TargetError};
 use crate::io::{Claim, RecordLock, record_lock};
-use files::Refusal;
+use files::{How, Refusal};
 use measure::os::Root;
 use measure::os::mounts::ResolvedPath;
 
@@ -129,6 +129,18 @@ impl Checked {
             Guard::Local(file) => Some(file),
             Guard::Virtual { .. } => None,
         }
+    }
+
+    /// Opens a file or device that was judged for writing, for reading and writing.
+    ///
+    /// # Errors
+    /// [`BlockError::Replaced`] when the path leads elsewhere by now, or the system's error.
+    pub fn open_to_write(&self, how: How) -> Result<File, TargetError> {
+        let replaced = || BlockError::Replaced { path: self.path.clone() };
+        let guard = self.local().ok_or_else(replaced)?.metadata().of_file("look at", &self.path)?;
+        let file = files::open_judged(&self.path, how).of_file("open", &self.path)?;
+        let found = file.metadata().of_file("look at", &self.path)?;
+        if is_same_file(&guard, &found) { Ok(file) } else { Err(replaced().into()) }
     }
 
     /// What keeps others away, to be kept as long as load runs.
