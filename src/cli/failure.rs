@@ -19,12 +19,12 @@ use super::exit::{Exit, Failure};
 use super::live::Watch;
 use super::shell::{ended, shell};
 use super::{Interrupt, say, sheets};
-use analysis::{FailureCost, FailureMarks, Pause};
+use analysis::{FailureCost, FailureDemand};
 use measure::monotonic_ns;
 use model::config::Tag;
-use model::record::store;
+use model::record::{FailureMarks, store};
 use model::shown::shown;
-use model::units::{Nanos, group_thousands};
+use model::units::Nanos;
 use serde_json::json;
 use targets::database::Sheet;
 
@@ -178,12 +178,15 @@ fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
         say::note("cut short; the run is kept, and what the failure cost is not known");
         return Ok(exit);
     }
-    let record = store::load(&came.run)?;
-    let cost = came.marks.and_then(|marks| FailureCost::of(&record, marks)).ok_or_else(|| {
+    let mut record = store::load(&came.run)?;
+    record.steps.iter_mut().for_each(|step| step.failure = came.marks);
+    let no_failure = || {
         let failure = Failure::new("no failure was marked while the load was measured");
         failure.with_hint("press Enter when it begins; the run is kept".to_owned())
-    })?;
-    let demands = demands(arguments, &cost);
+    };
+    let (marks, cost) = came.marks.zip(FailureCost::of(&record)).ok_or_else(no_failure)?;
+    store.replace(&record)?;
+    let demands = cost.demands(marks);
     let sheet = sheet(&cost, &demands, &record.id);
     let shown = match sheets::show(&sheet, arguments.format.format()) {
         Ok(_) | Err(Failure::PipeClosed) => Ok(()),
@@ -192,7 +195,7 @@ fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     // What the load itself says comes after what was asked here.
     came.load?;
     shown?;
-    let answers: Vec<Option<bool>> = demands.iter().map(|(_, is_met)| *is_met).collect();
+    let answers: Vec<Option<bool>> = demands.iter().map(|demand| demand.met).collect();
     if answers.contains(&Some(false)) {
         return Ok(Exit::NotMet);
     }
@@ -269,11 +272,13 @@ fn carry_out(
         load?;
         return Err(Failure::new("the load ended without a run"));
     };
-    let p99 = arguments.p99.map(|Seconds(time)| time);
+    let ns = |given: Option<Seconds>| given.map(|Seconds(time)| time.0);
     let marks = failure.failed_ns.map(|failed_ns| FailureMarks {
-        failed: Nanos(failed_ns.saturating_sub(begin_ns)),
-        recovered: failure.recovered_ns.map(|at_ns| Nanos(at_ns.saturating_sub(begin_ns))),
-        p99,
+        failed_ns: failed_ns.saturating_sub(begin_ns),
+        recovered_ns: failure.recovered_ns.map(|at_ns| at_ns.saturating_sub(begin_ns)),
+        p99_ns: ns(arguments.p99),
+        max_pause_ns: ns(arguments.max_pause),
+        no_errors: arguments.no_errors,
     });
     Ok(Came { run, marks, limits, load })
 }
@@ -433,90 +438,9 @@ fn keys() -> Receiver<u64> {
     keys
 }
 
-/// Each demand, and whether it is met, where that is known.
-fn demands(arguments: &RunArguments, cost: &FailureCost) -> Vec<(String, Option<bool>)> {
-    let pause = arguments
-        .max_pause
-        .map(|Seconds(most)| (format!("at most {most} without a completed operation"), cost.is_pause_within(most)));
-    let errors = arguments.no_errors.then(|| {
-        let is_met = cost.errors + cost.unended + cost.unsent == 0;
-        ("no operation fails, or is never sent or never ends".to_owned(), Some(is_met))
-    });
-    pause.into_iter().chain(errors).collect()
-}
-
-fn sheet(cost: &FailureCost, demands: &[(String, Option<bool>)], run: &str) -> Sheet {
-    let listed: Vec<_> = demands.iter().map(|(demand, is_met)| json!({ "demand": demand, "met": is_met })).collect();
-    let mut sheet = Sheet::of(json!({ "format": 1, "run": run, "demands": listed, "cost": cost }));
-    for (demand, is_met) in demands {
-        sheet.add(is_met.map_or("unknown", |is_met| if is_met { "yes" } else { "no" }), demand.clone());
-    }
-    sheet.add(
-        "pause",
-        match cost.pause {
-            Pause::None => "none was seen".to_owned(),
-            Pause::Seen { from_ns, length_ns } => {
-                format!("{} without a completed operation, {} into the window", Nanos(length_ns), Nanos(from_ns))
-            }
-            Pause::AtLeast { length_ns } => format!("{} or longer without a completed operation", Nanos(length_ns)),
-        },
-    );
-    if let Some(longest_ns) = cost.longest_ns {
-        sheet.add("longest", format!("{} for one operation, from due to finished", Nanos(longest_ns)));
-    }
-    let when = |at_ns: u64| match cost.recovered_ns.filter(|recovered_ns| *recovered_ns <= at_ns) {
-        Some(recovered_ns) => format!("{} after the recovery", Nanos(at_ns - recovered_ns)),
-        None => format!("{} after the failure", Nanos(at_ns.saturating_sub(cost.failed_ns))),
-    };
-    if let Some(backlog) = cost.backlog {
-        let gone = cost.gone_ns.map(|at_ns| format!(", the last ended {}", when(at_ns)));
-        let backlog = group_thousands(backlog as f64);
-        sheet.add("backlog", format!("{backlog} operations waited at its worst{}", gone.unwrap_or_default()));
-    }
-    sheet.add(
-        "as before",
-        match (cost.before, cost.as_before_ns) {
-            (None, _) => "unknown: no whole second of the window was before the failure".to_owned(),
-            (Some(_), Some(at_ns)) => format!("{}, to the end of the window", when(at_ns)),
-            (Some(_), None) => "not within the window".to_owned(),
-        },
-    );
-    if let Some(before) = cost.before {
-        let rate = group_thousands(before.rate_per_s);
-        sheet.add("before", format!("{rate} operations/s, p99 {}", Nanos(before.p99_ns)));
-    }
-    sheet.add(
-        "errors",
-        match (cost.errors, cost.unended + cost.unsent) {
-            (0, 0) => "none".to_owned(),
-            (errors, _) => {
-                let (unended, unsent) = (cost.unended, cost.unsent);
-                format!(
-                    "{errors} failed{}, {unended} never ended, {unsent} were due and never sent",
-                    kinds(&cost.errors_by_kind)
-                )
-            }
-        },
-    );
-    let connects: u64 = cost.failed_connects.values().sum();
-    if connects > 0 {
-        sheet.add("connects", format!("{connects} attempts failed{}", kinds(&cost.failed_connects)));
-    }
-    if let Some(cause) = &cost.cause {
-        sheet.add("cause", shown(cause).into_owned());
-    }
-    let recovered = cost.recovered_ns.map(|ns| format!(", recovery at {}", Nanos(ns)));
-    sheet.add("marks", format!("failure at {} of the window{}", Nanos(cost.failed_ns), recovered.unwrap_or_default()));
-    if !cost.has_rate {
-        sheet.add("note", "the load has no `--rate`: operations that would have come meanwhile are not counted");
-    }
+fn sheet(cost: &FailureCost, demands: &[FailureDemand], run: &str) -> Sheet {
+    let mut sheet = Sheet::of(json!({ "format": 1, "run": run, "demands": demands, "cost": cost }));
+    report::failure_rows(cost, demands).into_iter().for_each(|(label, words)| sheet.add(label, words));
     sheet.add("run", format!("`plimsoll report {run}` shows the whole of it"));
     sheet
-}
-
-/// ` (refused 12, timed out 3)`; nothing where no kinds are known.
-fn kinds(by_kind: &BTreeMap<String, u64>) -> String {
-    let kinds = by_kind.iter().filter(|(_, many)| **many > 0);
-    let kinds: Vec<String> = kinds.map(|(kind, many)| format!("{} {many}", shown(kind))).collect();
-    if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) }
 }

@@ -158,6 +158,8 @@ fn whole(all: &[(&Part, &Step)], voices: &[Voice], index: u32, label: &str) -> S
             servers,
             // They lie beside the part's own run, and one of them for each part would be of the same database.
             own_reports: _,
+            // A failure is caused under a load that has no other parts.
+            failure: _,
             // Of imported runs only.
             instances: _,
             reported: _,

@@ -41,7 +41,9 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
     let unsteady = worst(run, |step| steadiness::unsteady(step).filter(|_| !explained(step)));
     findings.extend(unsteady.map(|(steps, most)| Finding::NotSteady(NotSteady { steps, most })));
     findings.extend(worst(run, stopped).map(|(steps, longest)| Finding::HeldUp(HeldUp { steps, longest })));
-    findings.extend(worst(run, stalls).map(|(steps, longest)| Finding::Stalled(Stalled { steps, longest })));
+    // A failure that was caused is what stopped them: what it cost is said of it.
+    let stalled = worst(run, |step| stalls(step).filter(|_| step.failure.is_none()));
+    findings.extend(stalled.map(|(steps, longest)| Finding::Stalled(Stalled { steps, longest })));
     findings.extend(WaitedForProcessor::of(run).map(Finding::WaitedForProcessor));
     findings.extend(CacheHeld::of(run).map(Finding::CacheHeld));
     if bursts.is_empty() {

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::Stalls;
-use model::record::{Histogram, Interval, LONG_NS, Run, SlowOperation, Step};
-use model::units::Nanos;
+use model::record::{FailureMarks, Histogram, Interval, LONG_NS, Run, SlowOperation, Step};
+use model::units::{Nanos, group_thousands};
 
 /// A second is as before where its p99 is at most so many times that of the seconds before the failure, or their highest, unless a
 /// limit is named,
@@ -23,19 +23,9 @@ const NEARLY_ALL: f64 = 0.7;
 /// Operations that wait because of a recovery begin to do so within this time.
 const OF_RECOVERY_NS: u64 = 10_000_000_000;
 
-/// When it failed and recovered, from the start of the step's load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FailureMarks {
-    /// When the failure was caused.
-    pub failed: Nanos,
-    /// When it was ended, if that was noted.
-    pub recovered: Option<Nanos>,
-    /// The p99 that is as before; else it follows from the seconds before.
-    pub p99: Option<Nanos>,
-}
-
 /// Time without a completed operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Pause {
     /// None was seen. Whether there was one of a given length: [`FailureCost::is_pause_within`].
@@ -56,6 +46,7 @@ pub enum Pause {
 
 /// What a usual second was like.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct UsualSecond {
     /// Operations per second.
     pub rate_per_s: f64,
@@ -67,6 +58,7 @@ pub struct UsualSecond {
 
 /// What a failure cost.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct FailureCost {
     /// From the start of the window, in nanoseconds.
     pub failed_ns: u64,
@@ -103,17 +95,23 @@ pub struct FailureCost {
 }
 
 impl FailureCost {
-    /// Of the only step of a run; none where it has no window, or the failure is outside it.
-    pub fn of(run: &Run, marks: FailureMarks) -> Option<Self> {
-        let [step] = run.steps.as_slice() else { return None };
+    /// Of the only step of a run; none where no failure is marked, or it is outside the window.
+    pub fn of(run: &Run) -> Option<Self> {
+        if run.steps.len() == 1 { Self::of_step(run, 0) } else { None }
+    }
+
+    /// Of the step at a place of a run.
+    pub fn of_step(run: &Run, place: usize) -> Option<Self> {
+        let step = run.steps.get(place)?;
+        let marks = step.failure?;
         let warmup_ns = step.window.warmup_ns;
         let end_ns = warmup_ns.saturating_add(step.window.duration_ns);
-        if !(warmup_ns..end_ns).contains(&marks.failed.0) {
+        if !(warmup_ns..end_ns).contains(&marks.failed_ns) {
             return None;
         }
         let inside: Vec<&Interval> = step.intervals.iter().filter(|interval| !interval.warmup).collect();
-        let before = usual(inside.iter().copied().filter(|second| end_of(second) <= marks.failed.0));
-        let episodes = Episode::all(run, step, marks);
+        let before = usual(inside.iter().copied().filter(|second| end_of(second) <= marks.failed_ns));
+        let episodes = Episode::all(step, Stalls::of(run, place), marks);
         let pauses = episodes.iter().map(|episode| pause(step, marks, before, &episode.slow, &inside));
         let silent_ns = silent_ns(marks, &inside);
         let longest =
@@ -143,8 +141,8 @@ impl FailureCost {
         let longest_episode = episodes.into_iter().max_by_key(|episode| episode.length_ns);
         let outstanding_errors = step.outstanding.iter().map(|one| one.errors);
         Some(Self {
-            failed_ns: marks.failed.0 - warmup_ns,
-            recovered_ns: marks.recovered.map(|at| at.0.saturating_sub(warmup_ns)),
+            failed_ns: marks.failed_ns - warmup_ns,
+            recovered_ns: marks.recovered_ns.map(|at_ns| at_ns.saturating_sub(warmup_ns)),
             has_rate: step.load.rate_operations_per_s.is_some(),
             before,
             pause,
@@ -168,6 +166,49 @@ impl FailureCost {
         })
     }
 
+    /// Each demand in words, and whether it is met; none where the record does not show that.
+    pub fn demands(&self, marks: FailureMarks) -> Vec<FailureDemand> {
+        let pause = marks.max_pause_ns.map(Nanos).map(|most| FailureDemand {
+            demand: format!("at most {most} without a completed operation"),
+            met: self.is_pause_within(most),
+        });
+        let errors = marks.no_errors.then(|| FailureDemand {
+            demand: "no operation fails, or is never sent or never ends".to_owned(),
+            met: Some(self.lost() == 0),
+        });
+        pause.into_iter().chain(errors).collect()
+    }
+
+    /// The cost in one sentence without a full stop.
+    pub fn result(&self) -> String {
+        let pause = match self.pause {
+            Pause::None => "no pause was seen".to_owned(),
+            Pause::Seen { length_ns, .. } => format!("a pause of {}", Nanos(length_ns)),
+            Pause::AtLeast { length_ns } => format!("a pause of at least {}", Nanos(length_ns)),
+        };
+        let since = if self.recovered_ns.is_some() { "the recovery" } else { "the failure" };
+        let recovery = match (self.before, self.recovery_ns()) {
+            (None, _) => "how the load was before is not known".to_owned(),
+            (Some(_), Some(ns)) => format!("as before {} after {since}", Nanos(ns)),
+            (Some(_), None) => "not as before within the window".to_owned(),
+        };
+        let lost = match self.lost() {
+            0 => "no operation failed".to_owned(),
+            lost => format!("{} operations failed, or were not sent or ended", group_thousands(lost as f64)),
+        };
+        format!("a failure cost {pause}, {recovery}, {lost}")
+    }
+
+    /// Operations that failed, or were due and never sent, or never ended.
+    pub fn lost(&self) -> u64 {
+        self.errors + self.unended + self.unsent
+    }
+
+    /// From the failure, or from the recovery where that was noted, until seconds are as before, in nanoseconds.
+    pub fn recovery_ns(&self) -> Option<u64> {
+        Some(self.as_before_ns?.saturating_sub(self.recovered_ns.unwrap_or(self.failed_ns)))
+    }
+
     /// Whether no time without a completed operation was longer; none where the record does not show that.
     pub fn is_pause_within(&self, most: Nanos) -> Option<bool> {
         match self.pause {
@@ -181,6 +222,16 @@ impl FailureCost {
     }
 }
 
+/// What was demanded of a failure.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
+pub struct FailureDemand {
+    /// In words.
+    pub demand: String,
+    /// Whether it is met; absent where that is unknown.
+    pub met: Option<bool>,
+}
+
 /// Operations that the failure, or its recovery, held up.
 struct Episode<'a> {
     /// In the order in which they ended.
@@ -191,21 +242,21 @@ struct Episode<'a> {
 
 impl<'a> Episode<'a> {
     /// All that go on after the failure, and began within some time after the recovery.
-    fn all(run: &Run, step: &'a Step, marks: FailureMarks) -> Vec<Self> {
+    fn all(step: &'a Step, stalls: Option<Stalls>, marks: FailureMarks) -> Vec<Self> {
         let warmup_ns = step.window.warmup_ns;
-        let Some(stalls) = Stalls::of(run, 0) else { return Vec::new() };
-        let last_ns = marks.recovered.map_or(u64::MAX, |at| at.0.saturating_add(OF_RECOVERY_NS));
+        let Some(stalls) = stalls else { return Vec::new() };
+        let last_ns = marks.recovered_ns.map_or(u64::MAX, |at_ns| at_ns.saturating_add(OF_RECOVERY_NS));
         let mut all = Vec::new();
         for episode in stalls.episodes {
             let from_ns = episode.from.0 + warmup_ns;
             let until_ns = from_ns.saturating_add(episode.length.0);
-            if until_ns <= marks.failed.0 || from_ns > last_ns {
+            if until_ns <= marks.failed_ns || from_ns > last_ns {
                 continue;
             }
             let kept = step.intervals.iter().flat_map(|interval| interval.slow.iter().flat_map(|slow| &slow.kept));
             let is_in_it = |one: &&SlowOperation| {
                 one.response_ns >= LONG_NS
-                    && one.ended_ns > marks.failed.0
+                    && one.ended_ns > marks.failed_ns
                     && one.ended_ns <= until_ns
                     && one.due_ns() >= from_ns
             };
@@ -249,7 +300,7 @@ fn pause(
     slow: &[&SlowOperation],
     inside: &[&Interval],
 ) -> Option<(u64, u64)> {
-    let first_due_ns = slow.iter().map(|one| one.due_ns()).min()?.max(marks.failed.0);
+    let first_due_ns = slow.iter().map(|one| one.due_ns()).min()?.max(marks.failed_ns);
     let starts = std::iter::once(first_due_ns).chain(slow.iter().map(|one| one.ended_ns));
     let gaps = starts.zip(slow.iter().map(|one| one.ended_ns));
     let (length_ns, from_ns) = gaps.map(|(from_ns, until_ns)| (until_ns.saturating_sub(from_ns), from_ns)).max()?;
@@ -270,7 +321,7 @@ fn pause(
 /// The longest time of seconds after the failure in which nothing was completed.
 fn silent_ns(marks: FailureMarks, inside: &[&Interval]) -> u64 {
     let (mut longest_ns, mut now_ns) = (0, 0);
-    for second in inside.iter().filter(|second| second.offset_ns >= marks.failed.0) {
+    for second in inside.iter().filter(|second| second.offset_ns >= marks.failed_ns) {
         now_ns = if second.response.count() == 0 { now_ns + second.duration_ns } else { 0 };
         longest_ns = longest_ns.max(now_ns);
     }
@@ -295,16 +346,16 @@ fn backlog(slow: &[&SlowOperation]) -> u64 {
 /// When the last second after the failure ended that was not as before; the failure itself if all were; none where no whole second follows it.
 fn as_before(inside: &[&Interval], before: UsualSecond, marks: FailureMarks) -> Option<u64> {
     let highest_ns = before.p99_ns.saturating_mul(TIMES_P99).max(before.highest_p99_ns);
-    let most_ns = marks.p99.map_or(highest_ns, |p99| p99.0);
+    let most_ns = marks.p99_ns.unwrap_or(highest_ns);
     // The last one may be short.
     let whole_ns = inside.iter().map(|second| second.duration_ns).max()?;
-    let seconds = inside.iter().filter(|second| end_of(second) > marks.failed.0 && second.duration_ns == whole_ns);
+    let seconds = inside.iter().filter(|second| end_of(second) > marks.failed_ns && second.duration_ns == whole_ns);
     let is_worse = |second: &Interval| {
         let usual = before.rate_per_s * second.duration_ns as f64 / 1e9;
         let has_fewer = (second.response.count() as f64) < OF_RATE * usual - BY_CHANCE * usual.sqrt();
         has_fewer || p99_of(second).is_none_or(|p99_ns| p99_ns > most_ns)
     };
-    let (mut since_ns, mut is_as_before) = (marks.failed.0, false);
+    let (mut since_ns, mut is_as_before) = (marks.failed_ns, false);
     for second in seconds {
         is_as_before = !is_worse(second);
         if !is_as_before {
@@ -317,6 +368,7 @@ fn as_before(inside: &[&Interval], before: UsualSecond, marks: FailureMarks) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Compared, Difference, Measure, Repeats};
     use model::record::sample::stalls::{quiet, stall};
 
     const SECOND: u64 = 1_000_000_000;
@@ -326,20 +378,73 @@ mod tests {
         let mut run = quiet();
         stall(&mut run, (7 * SECOND, length_ns), |_| ());
         let warmup_ns = run.steps[0].window.warmup_ns;
-        let at = |ns: u64| Nanos(ns + warmup_ns);
+        let at = |ns: u64| ns + warmup_ns;
         for second in &mut run.steps[0].intervals {
-            if second.offset_ns >= at(7 * SECOND).0 && end_of(second) <= at(7 * SECOND + length_ns).0 {
+            if second.offset_ns >= at(7 * SECOND) && end_of(second) <= at(7 * SECOND + length_ns) {
                 second.response = Histogram::default();
             }
         }
-        (run, FailureMarks { failed: at(7 * SECOND), recovered: Some(at(7 * SECOND + length_ns)), p99: None })
+        let recovered_ns = Some(at(7 * SECOND + length_ns));
+        let (max_pause_ns, no_errors) = (Some(SECOND), true);
+        (run, FailureMarks { failed_ns: at(7 * SECOND), recovered_ns, p99_ns: None, max_pause_ns, no_errors })
+    }
+
+    fn cost_of(run: &Run, marks: FailureMarks) -> Option<FailureCost> {
+        let mut run = run.clone();
+        run.steps[0].failure = Some(marks);
+        FailureCost::of(&run)
+    }
+
+    #[test]
+    fn demands_are_met_or_missed_by_what_is_known() {
+        let met = |length_ns, change: fn(&mut FailureCost)| {
+            let (run, marks) = failed_for(length_ns);
+            let mut cost = cost_of(&run, marks).unwrap();
+            change(&mut cost);
+            cost.demands(marks).iter().map(|demand| demand.met).collect::<Vec<_>>()
+        };
+        assert_eq!(met(SECOND / 2, |_| ()), [Some(true), Some(true)]);
+        assert_eq!(met(3 * SECOND, |cost| cost.unsent = 1), [Some(false), Some(false)]);
+        let unknown = |cost: &mut FailureCost| (cost.pause, cost.errors) = (Pause::None, 1);
+        assert_eq!(met(3 * SECOND, unknown), [None, Some(false)]);
+        assert_eq!(FailureCost::of(&quiet()), None, "none was marked");
+    }
+
+    #[test]
+    fn failures_are_compared_and_repeats_say_how_they_scatter() {
+        let run = |id: &str, length_ns| {
+            let (mut run, marks) = failed_for(length_ns);
+            run.steps[0].failure = Some(marks);
+            Run { id: id.to_owned(), ..run }
+        };
+        let of_pause = |compared: &Compared| {
+            let [load] = compared.pairs[0].loads.as_slice() else { panic!("one load: {compared:?}") };
+            assert!(load.figures.iter().all(|figure| matches!(figure.measure, Measure::Failure(_))), "{load:?}");
+            load.figures.iter().find(|figure| figure.measure.to_string() == "pause of the failure").unwrap().clone()
+        };
+        let (one, other) = (run("a", SECOND), run("b", 3 * SECOND));
+        let single = of_pause(&Compared::of(&[&one, &other], 0, 0.05).unwrap());
+        assert_eq!(single.values, [Some(1e9), Some(3e9)]);
+        assert_eq!(single.comparison.unwrap().difference(), Difference::Unknown, "one failure of each");
+        let side = |name: &str, lengths: [u64; 3]| {
+            let runs = lengths.iter().enumerate().map(|(at, length_ns)| run(&format!("{name}{at}"), *length_ns));
+            Repeats::of(runs.collect()).unwrap().unwrap()
+        };
+        let sides =
+            [side("a", [SECOND, 1_010_000_000, 990_000_000]), side("b", [3 * SECOND, 3_010_000_000, 2_990_000_000])];
+        let repeated = of_pause(&Compared::of_repeats(&sides, 0, 0.05).unwrap());
+        assert_eq!(repeated.comparison.unwrap().difference(), Difference::Worse, "{repeated:?}");
+        // A run without a failure answers another question.
+        let (calm, _) = (quiet(), ());
+        let compared = Compared::of(&[&calm, &other], 0, 0.05).unwrap();
+        assert!(compared.settings.iter().any(|setting| setting.name == "failure"), "{:?}", compared.settings);
     }
 
     #[test]
     fn a_pause_is_as_long_as_it_was() {
         for length_ns in [SECOND / 2, 700_000_000, 3 * SECOND] {
             let (run, marks) = failed_for(length_ns);
-            let cost = FailureCost::of(&run, marks).unwrap();
+            let cost = cost_of(&run, marks).unwrap();
             assert_eq!(cost.pause, Pause::Seen { from_ns: 7 * SECOND, length_ns });
             assert_eq!((cost.longest_ns, cost.backlog), (Some(length_ns), Some(32)));
             // The sessions ended one after the other, 10 µs apart.
@@ -356,11 +461,11 @@ mod tests {
     fn where_some_operations_go_on_there_is_no_pause() {
         let (mut run, marks) = failed_for(SECOND / 2);
         run.steps[0].load.rate_operations_per_s = Some(8_000.0);
-        let cost = FailureCost::of(&run, marks).unwrap();
+        let cost = cost_of(&run, marks).unwrap();
         assert_eq!(cost.pause, Pause::None, "32 waited of 4,000 that were due");
         assert_eq!(cost.longest_ns, Some(SECOND / 2));
         let (run, _) = (quiet(), ());
-        let cost = FailureCost::of(&run, marks).unwrap();
+        let cost = cost_of(&run, marks).unwrap();
         assert_eq!((cost.pause, cost.backlog, cost.as_before_ns), (Pause::None, None, Some(7 * SECOND)));
         assert_eq!(cost.is_pause_within(Nanos(2 * SECOND)), Some(true), "each second has completions");
     }
@@ -369,10 +474,10 @@ mod tests {
     fn what_never_comes_back_is_told_by_its_seconds() {
         let (_, marks) = failed_for(SECOND);
         let mut run = quiet();
-        for interval in run.steps[0].intervals.iter_mut().filter(|interval| interval.offset_ns >= marks.failed.0) {
+        for interval in run.steps[0].intervals.iter_mut().filter(|interval| interval.offset_ns >= marks.failed_ns) {
             interval.response = Default::default();
         }
-        let cost = FailureCost::of(&run, marks).unwrap();
+        let cost = cost_of(&run, marks).unwrap();
         assert!(matches!(cost.pause, Pause::AtLeast { length_ns } if length_ns >= 12 * SECOND), "{cost:?}");
         assert_eq!(cost.as_before_ns, None);
         let most = [5, 600].map(|seconds| cost.is_pause_within(Nanos(seconds * SECOND)));
@@ -385,14 +490,14 @@ mod tests {
     fn what_was_never_sent_or_never_ended_is_no_end_of_the_backlog() {
         let (mut run, marks) = failed_for(SECOND);
         run.steps[0].generator.as_mut().unwrap().backlog_operations = Some(25_000);
-        let cost = FailureCost::of(&run, marks).unwrap();
+        let cost = cost_of(&run, marks).unwrap();
         assert_eq!((cost.backlog, cost.unsent, cost.gone_ns), (Some(25_000), 25_000, None));
     }
 
     #[test]
     fn sessions_that_wait_long_beside_others_are_no_pause() {
         let (mut run, marks) = failed_for(30_000_000);
-        let end_ns = marks.failed.0 + 5 * SECOND;
+        let end_ns = marks.failed_ns + 5 * SECOND;
         let interval = run.steps[0].intervals.iter_mut().find(|interval| end_of(interval) >= end_ns).unwrap();
         for session in 0..8 {
             let (service_ns, response_ns) = (4 * SECOND, 4 * SECOND);
@@ -400,22 +505,22 @@ mod tests {
             let slow = SlowOperation { kind, session, ended_ns: end_ns, service_ns, response_ns, stands_for: 1.0 };
             interval.slow.get_or_insert_default().kept.push(slow);
         }
-        let cost = FailureCost::of(&run, marks).unwrap();
+        let cost = cost_of(&run, marks).unwrap();
         assert!(!matches!(cost.pause, Pause::Seen { length_ns, .. } if length_ns > SECOND), "{cost:?}");
     }
 
     #[test]
     fn seconds_are_as_before_by_rate_and_p99() {
         let (mut run, marks) = failed_for(SECOND / 2);
-        let at_ns = marks.failed.0 + 4 * SECOND;
+        let at_ns = marks.failed_ns + 4 * SECOND;
         let slow = run.steps[0].intervals.iter_mut().find(|interval| end_of(interval) > at_ns).unwrap();
         let (count, end_ns) = (slow.response.count(), end_of(slow));
         (0..count).for_each(|_| slow.response.record(100_000_000));
-        let cost = FailureCost::of(&run, marks).unwrap();
+        let cost = cost_of(&run, marks).unwrap();
         assert_eq!(cost.as_before_ns, Some(end_ns - run.steps[0].window.warmup_ns));
-        let within = FailureMarks { p99: Some(Nanos(200_000_000)), ..marks };
-        assert!(FailureCost::of(&run, within).unwrap().as_before_ns < cost.as_before_ns);
-        let outside = FailureMarks { failed: Nanos(u64::MAX), ..marks };
-        assert_eq!(FailureCost::of(&run, outside), None);
+        let within = FailureMarks { p99_ns: Some(200_000_000), ..marks };
+        assert!(cost_of(&run, within).unwrap().as_before_ns < cost.as_before_ns);
+        let outside = FailureMarks { failed_ns: u64::MAX, ..marks };
+        assert_eq!(cost_of(&run, outside), None);
     }
 }

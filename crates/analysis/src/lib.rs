@@ -95,7 +95,7 @@ pub use doubts::{CacheHeld, HeldUp, NotCompleted, NotEnded, NotSteady, Operation
 pub use expected::{Expected, Tagged, tagged_platform};
 use expected::{volume_tag, volumes_by_tag};
 pub use experiment::{Against, Bound as CaseBound, Case, CaseRate, CaseReading, ExperimentFound};
-pub use failure::{FailureCost, FailureMarks, Pause, UsualSecond};
+pub use failure::{FailureCost, FailureDemand, Pause, UsualSecond};
 pub use figures::{Figures, foreground_waits, mean_us, single_block_reads, wait};
 pub use finding::Finding;
 pub use flash::{FLASH_READ, FlashCache, FlashLimit, Warming, left_out, shares_of_levels};

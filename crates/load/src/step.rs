@@ -458,6 +458,7 @@ impl<S: Shape> Coordinator<'_, S> {
             counters,
             waits,
             failed_connects: totals.failed_connects.by_reason(),
+            failure: None,
             outstanding,
             unended,
             generator: Some(self.verdict(&totals, &reports, window_ns, stopped_ns)),

@@ -43,6 +43,7 @@ pub use comparison::comparison;
 pub use experiment::{NotMeasured, experiment};
 pub use interference::interference;
 pub use live::{interval_line, interval_words, transactions_line, transactions_words};
+pub use sections::failure::failure_rows;
 pub use table::{Format, Style, table};
 pub use text::{Detail, text};
 pub use words::{plain, wrap};

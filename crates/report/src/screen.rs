@@ -8,10 +8,11 @@ use super::facts::brief;
 use super::first_screen;
 use super::grid::Grid;
 use super::paper::{Paper, Terminal};
+use super::sections::failure::failure_rows;
 use super::sections::{self, requests, servers, transactions};
 use super::text::{Detail, Noticed};
 use super::words::NONE;
-use analysis::{Finding, FirstScreen, Severity, Vocabulary, is_on_servers};
+use analysis::{FailureCost, Finding, FirstScreen, Severity, Vocabulary, is_on_servers};
 
 /// Lines of the report; the program says below it where the run is kept.
 const LINES: usize = 24;
@@ -82,6 +83,10 @@ fn written(width: usize, write: impl FnOnce(&mut Terminal<'_>) -> io::Result<()>
 
 /// The figures that decide. Each table has one row, or few, and becomes lines of names and values.
 fn figures(screen: &mut Screen<'_>, run: &Run) -> io::Result<()> {
+    if let Some((marks, cost)) = run.steps.first().and_then(|step| step.failure).zip(FailureCost::of(run)) {
+        let mut rows = failure_rows(&cost, &cost.demands(marks)).into_iter();
+        return rows.try_for_each(|(label, words)| screen.terminal.paragraph(&words, &format!("{label:<NAMES$}")));
+    }
     match Vocabulary::of(run) {
         Vocabulary::Requests => {
             screen.named("Requests", run, requests::throughput)?;

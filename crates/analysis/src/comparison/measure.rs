@@ -7,8 +7,8 @@ use std::fmt;
 use super::change::{Comparison, Evidence};
 use super::{Durations, Sample};
 use crate::{
-    BusiestDevice, Figures, LatencyTarget, SINGLE_BLOCK_READ, Subject, Vocabulary, counted_per_s, is_on_server,
-    is_on_servers, operations_are_requests, steadiness, wait,
+    BusiestDevice, FailureCost, Figures, LatencyTarget, Pause, SINGLE_BLOCK_READ, Subject, Vocabulary, counted_per_s,
+    is_on_server, is_on_servers, operations_are_requests, steadiness, wait,
 };
 use model::units::Nanos;
 
@@ -33,6 +33,33 @@ pub enum Measure {
     Quantile(Subject, f64),
     /// What the device that was busiest did.
     Busiest(Metric),
+    /// What failures cost, in nanoseconds: of fewer than three the longest, of which nothing says how much it scatters.
+    Failure(FailureTime),
+}
+
+/// A time that a failure cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureTime {
+    /// Without a completed operation.
+    Pause,
+    /// Of the operation that waited longest.
+    Longest,
+    /// From the recovery, or from the failure where that was not noted, until seconds are as before.
+    Recovery,
+}
+
+impl FailureTime {
+    const ALL: [Self; 3] = [Self::Pause, Self::Longest, Self::Recovery];
+
+    fn of(self, cost: &FailureCost) -> Option<u64> {
+        match (self, cost.pause) {
+            (Self::Pause, Pause::Seen { length_ns, .. }) => Some(length_ns),
+            // None was seen, and one shorter than a second may have been.
+            (Self::Pause, Pause::None | Pause::AtLeast { .. }) => None,
+            (Self::Longest, _) => cost.longest_ns,
+            (Self::Recovery, _) => cost.recovery_ns(),
+        }
+    }
 }
 
 /// What is compared of a machine that was only looked at.
@@ -72,6 +99,9 @@ impl fmt::Display for Measure {
             Self::Mean(subject) => write!(f, "mean of {subject}"),
             Self::Quantile(subject, quantile) => f.write_str(&judged(subject, *quantile).what()),
             Self::Busiest(metric) => write!(f, "{} of the busiest device", metric.heading()),
+            Self::Failure(FailureTime::Pause) => f.write_str("pause of the failure"),
+            Self::Failure(FailureTime::Longest) => f.write_str("longest wait of the failure"),
+            Self::Failure(FailureTime::Recovery) => f.write_str("until as before the failure"),
         }
     }
 }
@@ -145,6 +175,17 @@ impl Measure {
             let known = OF_DEVICES.into_iter().map(of_sides);
             return known.filter(|prepared| prepared.values.iter().any(Option::is_some)).collect();
         }
+        let costs = [0, 1].map(|side: usize| {
+            let place = |step: &&Step| runs[side].steps.iter().position(|one| one.index == step.index);
+            let of_step = |step: &&Step| FailureCost::of_step(runs[side], place(step)?);
+            sides[side].iter().map(of_step).collect::<Option<Vec<FailureCost>>>()
+        });
+        if let [Some(one), Some(other)] = costs {
+            // Percentiles of what comes before, during and after it together are those of none of them.
+            let of = |time: FailureTime| Self::Failure(time).of_failures(time, [&one, &other]);
+            let times = FailureTime::ALL.into_iter().map(of);
+            return times.filter(|prepared| prepared.values.iter().any(Option::is_some)).collect();
+        }
         let is_closed = steps().all(|step| step.load.rate_operations_per_s.is_none());
         let on_servers = runs.iter().any(|run| is_on_servers(run));
         let (mut measures, mut other_waits) = (Vec::new(), Vec::new());
@@ -197,6 +238,25 @@ impl Measure {
         prepared.filter(|prepared| prepared.values.iter().any(|value| value.is_some_and(|value| value > 0.0))).collect()
     }
 
+    /// A time that failures cost: of several the geometric mean, with their scatter.
+    fn of_failures(self, time: FailureTime, costs: [&[FailureCost]; 2]) -> Prepared {
+        let times =
+            costs.map(|costs| costs.iter().map(|cost| Some(time.of(cost)? as f64)).collect::<Option<Vec<f64>>>());
+        let sample = |times: &Option<Vec<f64>>| {
+            let times = times.as_ref().filter(|times| times.len() >= REPEATS)?;
+            Sample::of_repeats(times, 1.0 / times[0].max(1.0))
+        };
+        let samples = match times.each_ref().map(sample) {
+            [Some(one), Some(other)] => Some(([one, other], Evidence::Repeats(costs[0].len(), costs[1].len()))),
+            _ => None,
+        };
+        let longest = |times: &Option<Vec<f64>>| times.as_ref()?.iter().copied().reduce(f64::max);
+        let values = samples
+            .as_ref()
+            .map_or_else(|| times.each_ref().map(longest), |([a, b], _)| [Some(a.value), Some(b.value)]);
+        Prepared { measure: self, values, samples }
+    }
+
     /// The time that it is a figure of.
     fn subject(&self) -> Option<&Subject> {
         match self {
@@ -210,7 +270,7 @@ impl Measure {
         match self {
             Self::Operations(_) => Some(Metric::Operations),
             Self::Rate(metric) | Self::Busiest(metric) => Some(*metric),
-            Self::Mean(_) | Self::Quantile(..) => None,
+            Self::Mean(_) | Self::Quantile(..) | Self::Failure(_) => None,
         }
     }
 

@@ -100,6 +100,11 @@ fn settings(run: &Run) -> Vec<Setting> {
     add("cache", Work, bytes(target.cache_bytes));
     add("made by", Work, Some(run.tool.name.clone()));
     add("verification", Work, Some(if verifies(run) { "on" } else { "off" }.to_owned()));
+    add(
+        "failure",
+        Work,
+        Some(if run.steps.iter().any(|step| step.failure.is_some()) { "one, marked" } else { "none" }.to_owned()),
+    );
     for (name, value) in &run.tags {
         let is_incidental = model::record::INCIDENTAL.contains(&name.as_str()) || model::record::is_mark(name);
         let bearing = if is_incidental { Incidental } else { Varied };

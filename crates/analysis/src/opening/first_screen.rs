@@ -8,9 +8,9 @@ use crate::ceiling::Confidence;
 use crate::check::{Carries, Check, Reached};
 use crate::message::of_series;
 use crate::{
-    Because, Expected, Figures, Finding, Knee, LimitAnswer, LimitVerdict, Multiple, QuantileValue, RunVerdict, Series,
-    Served, Stalls, StepLine, Tagged, foreground_waits, is_on_server, measured, operations_are_requests,
-    tagged_platform,
+    Because, Expected, FailureCost, Figures, Finding, Knee, LimitAnswer, LimitVerdict, Multiple, Pause, QuantileValue,
+    RunVerdict, Series, Served, Stalls, StepLine, Tagged, foreground_waits, is_on_server, measured,
+    operations_are_requests, tagged_platform,
 };
 use model::platforms::Catalogue;
 use model::record::{ASKED, Metric, Run, Step};
@@ -86,6 +86,27 @@ pub struct Tile {
     pub note: String,
 }
 
+fn failure_tiles(cost: &FailureCost) -> Vec<Tile> {
+    let tile = |name, value: Option<String>, note: &str| Tile {
+        name,
+        value: value.unwrap_or_else(|| "not known".to_owned()),
+        note: note.to_owned(),
+    };
+    let time = |ns: Option<u64>| ns.map(|ns| Nanos(ns).to_string());
+    let pause = match cost.pause {
+        Pause::None => "none seen".to_owned(),
+        Pause::Seen { length_ns, .. } => Nanos(length_ns).to_string(),
+        Pause::AtLeast { length_ns } => format!("at least {}", Nanos(length_ns)),
+    };
+    let since = if cost.recovered_ns.is_some() { "after the recovery" } else { "after the failure" };
+    vec![
+        tile("Pause", Some(pause), "without a completed operation"),
+        tile("Longest wait", time(cost.longest_ns), "of one operation"),
+        tile("As before", time(cost.recovery_ns()), since),
+        tile("Failed", Some(group_thousands(cost.lost() as f64)), "operations, or not sent or ended"),
+    ]
+}
+
 impl FirstScreen {
     /// Of a run, from its opening and its findings.
     pub fn of(run: &Run, findings: &[Finding]) -> Self {
@@ -106,7 +127,7 @@ impl FirstScreen {
         warnings.extend(opening.doubt.as_ref().map(|doubt| doubt.sentence.clone()));
         // What may be invalid is nothing to plan by.
         let plan_for = opening.carries.as_ref().filter(|_| opening.doubt.is_none() && opening.check.is_none());
-        Self {
+        let screen = Self {
             verdict: match (&opening.verdict, &opening.check) {
                 (Some(verdict), _) => Some(verdict.answer.word()),
                 (None, Some(check)) => Some(match check.answer {
@@ -130,6 +151,20 @@ impl FirstScreen {
             next: next(opening, findings),
             tiles: tiles(opening, &limits, value),
             limits,
+        };
+        match FailureCost::of(run) {
+            // What limited the load says nothing of one whose target failed, nor can be planned by it.
+            Some(cost) => Self {
+                result: cost.result(),
+                tiles: failure_tiles(&cost),
+                limited_by: None,
+                plan_for: None,
+                waits: None,
+                stalls: None,
+                next: None,
+                ..screen
+            },
+            None => screen,
         }
     }
 

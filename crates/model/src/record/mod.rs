@@ -9,6 +9,7 @@ mod counters;
 mod counts;
 mod demand;
 pub mod facts;
+mod failure;
 mod histogram;
 mod host;
 mod interval;
@@ -42,6 +43,7 @@ pub use facts::{
     DatabaseFacts, FileFacts, KernelClient, LunFacts, NfsFacts, PathMtu, SentAs, ServerFacts, TargetFacts, Term,
     VolumeFacts, VolumeLayout,
 };
+pub use failure::FailureMarks;
 pub use histogram::{Histogram, HistogramError, POWER_OF_TWO_BOUNDS, ReportedBucket};
 pub use host::{Cache, HostStats, NumaNode, Processor, ProcessorStats, ProcessorTimes, Throttled, Topology};
 pub use interval::Interval;

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ChannelStats, Counters, CpuTime, Histogram, HostStats, Interval, Level, LikeLevel, NetworkEnd, Outcome, OwnReport,
-    PulseTest, ReliefTest, ReportedFigure, ServerStats, SizeTest, TraceStats,
+    ChannelStats, Counters, CpuTime, FailureMarks, Histogram, HostStats, Interval, Level, LikeLevel, NetworkEnd,
+    Outcome, OwnReport, PulseTest, ReliefTest, ReportedFigure, ServerStats, SizeTest, TraceStats,
 };
 
 /// One load level of a run.
@@ -43,6 +43,9 @@ pub struct Step {
     /// Attempts at a connection that failed in the window and whose session tried again, by the reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failed_connects: BTreeMap<String, u64>,
+    /// When the target failed and recovered; absent where no failure was marked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<FailureMarks>,
     /// Operations that were due before the window closed and had not ended then, by their kind; no count and no rate has them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outstanding: Vec<Outstanding>,
@@ -148,6 +151,7 @@ impl Step {
             operations: Vec::new(),
             waits: Vec::new(),
             failed_connects: BTreeMap::new(),
+            failure: None,
             outstanding: Vec::new(),
             unended: None,
             process_cpu: None,

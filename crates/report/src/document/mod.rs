@@ -7,9 +7,9 @@ use crate::answer::AnswerText;
 use crate::operation_parts::{OperationParts, StepParts};
 use analysis::check::{Carries, Check, Kind, Reached};
 use analysis::{
-    self, Because, Calibrated, Calibration, Expected, Figures, Finding, FirstScreen, GeneratorVerdict, LastMinute,
-    LikeRow, LimitAnswer, LimitVerdict, Opening, Severity, Stalls, Tagged, Vocabulary, WatchedEpisode, WatchedSum,
-    highest_minute, like_rows, tagged_platform,
+    self, Because, Calibrated, Calibration, Expected, FailureCost, FailureDemand, Figures, Finding, FirstScreen,
+    GeneratorVerdict, LastMinute, LikeRow, LimitAnswer, LimitVerdict, Opening, Severity, Stalls, Tagged, Vocabulary,
+    WatchedEpisode, WatchedSum, highest_minute, like_rows, tagged_platform,
 };
 use model::platforms::{Catalogue, Whose};
 use model::record::{Interval, Run, Step, Timestamp, TraceStats, WorkFigure};
@@ -57,6 +57,9 @@ pub struct RunReport<'a> {
     /// Why operations were slow for a while, one element for each step in which several sessions waited long; absent where none did.
     #[serde(skip_serializing_if = "Option::is_none")]
     stalls: Option<Vec<Stalls>>,
+    /// What a failure cost, and whether that is allowed; absent where none was marked within the window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure: Option<FailureAnswer>,
     /// What the platform that the run's tags name should reach; absent where they name none.
     #[serde(skip_serializing_if = "Option::is_none")]
     expected: Option<ExpectedRequests>,
@@ -366,6 +369,23 @@ struct CalibratedRate {
     steps: Vec<String>,
 }
 
+/// What a failure cost.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct FailureAnswer {
+    /// Each demand, and whether it is met.
+    demands: Vec<FailureDemand>,
+    /// The rest.
+    cost: FailureCost,
+}
+
+impl FailureAnswer {
+    fn of(run: &Run) -> Option<Self> {
+        let (marks, cost) = (run.steps.first()?.failure?, FailureCost::of(run)?);
+        Some(Self { demands: cost.demands(marks), cost })
+    }
+}
+
 impl<'a> RunReport<'a> {
     /// The report of `run` with `findings`, which are its own.
     pub fn new(run: &'a Run, findings: &'a [Finding]) -> Self {
@@ -386,6 +406,7 @@ impl<'a> RunReport<'a> {
             time_parts: Some(run.steps.iter().filter_map(|step| StepParts::of(run, step)).collect())
                 .filter(|parts: &Vec<_>| !parts.is_empty()),
             stalls: Some(Stalls::all(run)).filter(|stalls| !stalls.is_empty()),
+            failure: FailureAnswer::of(run),
             transactions: (Vocabulary::of(run) == Vocabulary::Users)
                 .then(|| run.steps.iter().map(TransactionRates::new).collect()),
             expected: ExpectedRequests::of(run),

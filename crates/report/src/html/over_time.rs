@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use super::chart::{Across, Band, Drawn, First, Frame, Heat, Line, Lines, Quantity, thin, time_ticks};
+use super::chart::{Across, At, Band, Drawn, First, Frame, Heat, Line, Lines, Mark, Quantity, thin, time_ticks};
 use analysis::{
     LastMinute, LatencyTarget, SINGLE_BLOCK_READ, Subject, Vocabulary, counted_per_s, is_host_load, is_on_servers,
     operations_are_requests, rate, response_words,
@@ -57,7 +57,7 @@ impl<'a> OverTime<'a> {
 
     fn lines(&self, frame: Frame, lines: Vec<Line>) -> Option<Drawn> {
         let (across, bands) = (self.timeline.across(), self.timeline.bands());
-        Lines { frame, across, lines, bands, marks: Vec::new(), labels: Vec::new() }.draw()
+        Lines { frame, across, lines, bands, marks: self.timeline.marks(), labels: Vec::new() }.draw()
     }
 
     fn frame(&self, id: &str, title: &str, note: &str, y: (&str, Quantity), words: String) -> Frame {
@@ -568,6 +568,18 @@ impl<'a> Timeline<'a> {
             Band { range: (*began, began + length_s(step)), shaded_to: began + warm_s, name: step.label.clone() }
         };
         self.steps.iter().map(band).collect()
+    }
+
+    /// When failures were caused, and when they were ended.
+    pub(super) fn marks(&self) -> Vec<Mark> {
+        let mark = |at_s: f64, name: &str| Mark { at: At::X(at_s), name: name.to_owned() };
+        let of_step = |(began, step): &(f64, &Step)| {
+            let marks = step.failure?;
+            let at = |ns: u64| began + ns as f64 / 1e9;
+            let recovery = marks.recovered_ns.map(|ns| mark(at(ns), "recovery"));
+            Some(std::iter::once(mark(at(marks.failed_ns), "failure")).chain(recovery))
+        };
+        self.steps.iter().filter_map(of_step).flatten().collect()
     }
 
     /// A line of one value a second; seconds without it are gaps.

@@ -1,6 +1,7 @@
 //! The tables of a report, in a terminal and on a page alike.
 
 pub(super) mod ends;
+pub(super) mod failure;
 pub(super) mod fleet;
 pub(super) mod host;
 pub(super) mod imported;

@@ -143,6 +143,7 @@ pub fn step(index: u32, level: Level) -> Step {
         operations: operation_stats,
         waits,
         failed_connects: BTreeMap::new(),
+        failure: None,
         outstanding: Vec::new(),
         unended: None,
         process_cpu: Some(cpu),
