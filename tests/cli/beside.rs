@@ -2,11 +2,11 @@
 
 use std::io::Read;
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
 
 use crate::errors::refused;
 use crate::manners::{signal, wait_for, wait_for_intervals};
 use crate::place::{Answer, Place};
+use crate::servers::wait_until;
 
 /// Two servers that share nothing, in simulated time.
 const SIMULATED: &str = "slob run 4 --target sim:service=200us,servers=4,clock=simulated -- \
@@ -32,15 +32,6 @@ fn kept(place: &Place) -> Vec<String> {
         [tag("beside.load"), tag("beside.round"), tag("beside.turn"), outcome].join(" ")
     };
     list.as_array().expect("a list").iter().map(of_run).collect()
-}
-
-/// Until `holds`, or for minutes.
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !holds() {
-        assert!(begun.elapsed() < Duration::from_secs(300), "{what} never came");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 fn start(place: &Place, options: &str, loads: &str) -> Child {
@@ -174,9 +165,9 @@ fn a_load_whose_process_is_killed_is_a_failure_that_is_told() {
 fn ctrl_c_ends_all_loads_and_keeps_what_was_measured() {
     let place = Place::new();
     // The first round is whole; the second is never over.
-    let mut child = start(&place, "--duration 2 --warmup 0 --rounds 99", REAL);
+    let mut child = start(&place, "--duration 5 --warmup 0 --rounds 99", REAL);
     let mut stderr = wait_for(&mut child, "turn 4 of 297, round 2, A+B together");
-    wait_until("both loads of the second round", || kept(&place).len() >= 6);
+    wait_until("both loads of the second round are kept", || kept(&place).len() >= 6);
     signal(&child, "-INT");
     let (mut rest, mut stdout) = (String::new(), String::new());
     stderr.read_to_string(&mut rest).expect("it can be read");
@@ -198,7 +189,7 @@ fn loads_end_by_themselves_when_whoever_started_them_is_killed() {
     wait_for_intervals(&place, 1);
     child.kill().expect("it can be killed");
     child.wait().expect("it is gone");
-    wait_until("the end of the load", || kept(&place) == ["A 1 alone interrupted"]);
+    wait_until("the load has ended", || kept(&place) == ["A 1 alone interrupted"]);
 }
 
 #[test]

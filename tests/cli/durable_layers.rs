@@ -1,5 +1,7 @@
 //! Commits on devices, answers of several cuts, and the command that cuts.
 
+#![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
+
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};

@@ -8,13 +8,19 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::errors::refused;
-use crate::place::{Answer, Place};
+use crate::manners::long_enough;
+use crate::place::{Answer, Place, kinds};
 
 const SPEC: &str = "data=normal,au=1M,size=16M:a,b|c,d";
 
-fn run<'a>(spec: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    let words = ["io", "run", "--group", spec, "--duration=1s", "--warmup=0s", "--depth=4", "--quiet"];
+/// A run of so many seconds.
+fn lasting<'a>(seconds: &'a str, spec: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let words = ["io", "run", "--group", spec, "--duration", seconds, "--warmup=0s", "--depth=4", "--quiet"];
     words.into_iter().chain(more.iter().copied()).collect()
+}
+
+fn run<'a>(spec: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    lasting("1", spec, more)
 }
 
 fn document(place: &Place) -> Value {
@@ -26,7 +32,8 @@ fn a_group_is_made_loaded_and_goes_on_without_a_member() {
     let place = Place::on_disk();
     let missing = refused(&place, &run("data=normal:a|c", &["--pattern=randread"]));
     assert!(missing.contains("is not there") && missing.contains("size=16G"), "{missing}");
-    place.done(&run(SPEC, &["--pattern=randrw", "--size=8M", "--verify"]));
+    let both = ["--pattern=randrw", "--size=8M", "--verify"];
+    long_enough(|seconds| place.done(&lasting(seconds, SPEC, &both)), |_| kinds(&document(&place)).len() == 2);
     assert!(["a", "b", "c", "d"].iter().all(|name| place.path(name).metadata().unwrap().len() == 16 << 20));
     let run_of = document(&place);
     assert_eq!(run_of["target"]["facts"]["files"]["io_engine"], "disk group");

@@ -89,9 +89,7 @@ fn an_interrupt_keeps_all_seconds_so_far() {
     let ended = soak.wait_with_output().expect("it ends");
     assert_eq!(ended.status.code(), Some(130));
     let report = place.done(&["report", "last", "--full"]).stdout;
-    assert!(
-        report.starts_with("RESULT    not reliable (the run was ended early): ")
-            && report.contains("Rounds of d32, 1.00 s each"),
-        "{report}"
-    );
+    // On a busy machine another doubt may come first.
+    assert!(report.starts_with("RESULT    not reliable (") && report.contains("The run was ended early"), "{report}");
+    assert!(report.contains("Rounds of d32, 1.00 s each"), "{report}");
 }

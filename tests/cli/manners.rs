@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
 use crate::place::{Answer, Place};
+use crate::servers::wait_until;
 
 /// A run of a second on a simulated device and a simulated clock.
 const SIMULATED: [&str; 6] =
@@ -26,18 +27,35 @@ pub(crate) fn wait_for(child: &mut Child, text: &str) -> BufReader<std::process:
     panic!("`{text}` never came");
 }
 
+/// The lines of the intervals that the last run has recorded by now.
+fn intervals(place: &Place) -> Vec<String> {
+    let text = place
+        .runs()
+        .pop()
+        .and_then(|id| std::fs::read_to_string(place.path("plimsoll-runs").join(id).join("intervals.jsonl")).ok());
+    text.unwrap_or_default().lines().map(str::to_owned).collect()
+}
+
 /// Waits until the last run has recorded so many intervals: a line for each would be too many for a log.
 pub(crate) fn wait_for_intervals(place: &Place, count: usize) {
-    let begun = std::time::Instant::now();
-    let recorded = || {
-        let id = place.runs().pop()?;
-        let text = std::fs::read_to_string(place.path("plimsoll-runs").join(id).join("intervals.jsonl")).ok()?;
-        Some(text.lines().count())
+    wait_until(&format!("{count} intervals are recorded"), || intervals(place).len() >= count);
+}
+
+/// Waits until the last run has recorded some of this counter within its window.
+pub(crate) fn wait_for_counted(place: &Place, counter: &str) {
+    let has_some = |line: &String| {
+        // The last line may not be whole yet.
+        let interval: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
+        interval["warmup"] == false && interval["counters"][counter].as_u64() > Some(0)
     };
-    while recorded().is_none_or(|recorded| recorded < count) {
-        assert!(begun.elapsed() < std::time::Duration::from_secs(300), "{count} intervals never came");
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
+    wait_until(&format!("{counter} are counted"), || intervals(place).iter().any(has_some));
+}
+
+/// The first run that is enough, of one second, of five and of twenty; else the last of them, for the test to judge. In one second a busy
+/// machine may finish nothing of a kind.
+pub(crate) fn long_enough<T>(mut run: impl FnMut(&str) -> T, is_enough: impl Fn(&T) -> bool) -> T {
+    let shorter = ["1", "5"].into_iter().map(&mut run).find(|done| is_enough(done));
+    shorter.unwrap_or_else(|| run("20"))
 }
 
 pub(crate) fn signal(child: &Child, name: &str) {
@@ -177,9 +195,10 @@ fn ctrl_c_keeps_what_was_measured_and_says_so() {
         stderr.read_to_string(&mut rest).unwrap();
         assert_eq!(output.status.code(), Some(code), "{rest}");
         assert!(rest.contains("note: the run was cut short; what was measured is kept"), "{rest}");
-        assert!(
-            String::from_utf8_lossy(&output.stdout).starts_with("RESULT    not reliable (the run was ended early): ")
-        );
+        // On a busy machine another doubt may come first.
+        assert!(String::from_utf8_lossy(&output.stdout).starts_with("RESULT    not reliable ("), "{rest}");
+        let full = place.run(&["report", "last", "--full"]).stdout;
+        assert!(full.contains("The run was ended early"), "{full}");
         let run = place.done(&["runs", "show", "last", "--json"]).json();
         assert_eq!((&run["outcome"], &run["steps"][0]["outcome"]), (&"interrupted".into(), &"interrupted".into()));
         assert!(run["steps"][0]["counters"]["operations"].as_u64().unwrap() > 0);

@@ -6,8 +6,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
+use crate::manners::wait_for_counted;
 use crate::place::{Answer, Place};
 use crate::probe::not_permitted;
 use crate::servers::{last_run, running, servers, signal, wait_until};
@@ -49,7 +49,7 @@ fn a_server_that_is_killed_ends_the_run_with_what_was_measured() {
     set_up(&place, &[]);
     for send in ["statement", "batch"] {
         let mut child = running(&place, &address(&place), &["--send", send, "--db-cache", "16M", "UPDATE_PCT=20"]);
-        std::thread::sleep(Duration::from_secs(2));
+        wait_for_counted(&place, "operations");
         signal(server_process(&place), "KILL");
         assert_eq!(child.wait().unwrap().code(), Some(2));
         let run = last_run(&place);

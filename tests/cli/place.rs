@@ -120,6 +120,12 @@ impl From<Output> for Answer {
     }
 }
 
+/// The kinds of operations that finished in the first step of a run.
+pub fn kinds(run: &serde_json::Value) -> Vec<&str> {
+    let operations = run["steps"][0]["operations"].as_array().expect("a list");
+    operations.iter().map(|of| of["kind"].as_str().expect("a kind")).collect()
+}
+
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let code = self.code.map_or_else(|| "none".to_owned(), |code| code.to_string());

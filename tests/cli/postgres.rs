@@ -6,10 +6,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::manners::wait_for_counted;
 use crate::place::{Answer, Place};
 use crate::servers::{last_run, running, servers, signal, wait_until};
 use crate::skip::skip;
@@ -233,7 +233,7 @@ fn a_server_that_dies_ends_the_run_with_what_was_measured() {
     set_up(&place);
     let mut child = running(&place, &address(&place), &["--send", "statement"]);
     let postmaster = fs::read_to_string(place.path("pg/data/postmaster.pid")).unwrap();
-    std::thread::sleep(Duration::from_secs(2));
+    wait_for_counted(&place, "operations");
     signal(postmaster.lines().next().unwrap().parse().unwrap(), "QUIT");
     assert_eq!(child.wait().unwrap().code(), Some(2));
     let run = last_run(&place);

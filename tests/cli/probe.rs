@@ -91,7 +91,7 @@ fn of<'a>(document: &'a serde_json::Value, event: &str) -> &'a serde_json::Value
 fn calls_of_a_live_server_are_counted_in_each_interval_and_in_all() {
     let mut server = Server::start();
     let pid = server.shell.id().to_string();
-    let Some((probe, _stderr)) = server.probe(&["--pid", &pid, "--duration", "3s", "--json"]) else { return };
+    let Some((probe, _stderr)) = server.probe(&["--pid", &pid, "--duration", "15s", "--json"]) else { return };
     server.does("dd if=base/5/16384 of=/dev/null bs=8192 count=100");
     server.does("dd if=/dev/zero of=pg_wal/1 bs=8192 count=10 conv=fdatasync");
     let answer = Answer::from(probe.wait_with_output().unwrap());

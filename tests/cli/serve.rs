@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use crate::manners::{signal, wait_for};
 use crate::pages::browser;
 use crate::place::Place;
+use crate::servers::wait_until;
 use crate::skip::skip;
 
 /// A server that runs until this is dropped.
@@ -48,7 +49,7 @@ impl Served {
     /// Sends a request as it is and reads all that comes until the server closes.
     fn send(&self, request: &str) -> Reply {
         let mut stream = TcpStream::connect(&self.address).expect("the server listens");
-        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout can be set");
+        stream.set_read_timeout(Some(Duration::from_secs(120))).expect("a timeout can be set");
         stream.write_all(request.as_bytes()).expect("a request can be sent");
         let mut text = Vec::new();
         stream.read_to_end(&mut text).expect("the server answers and closes");
@@ -278,14 +279,6 @@ fn page_of_the_run(place: &Place) -> String {
     format!("/runs/{}", id.to_string_lossy())
 }
 
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < Duration::from_secs(120), "it did not happen: {what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
 #[test]
 fn a_run_is_followed_while_it_goes_on_and_then_said_to_have_ended() {
     let place = Place::new();
@@ -402,18 +395,24 @@ fn prometheus_scrapes_the_metrics_of_a_run() {
         served.address
     );
     place.write("prometheus.yml", &config);
-    // The port is free until somebody takes it; Prometheus then ends, and the test says so.
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let child = Command::new("prometheus")
-        .args([format!("--config.file={}", place.path("prometheus.yml").display())])
-        .args([format!("--storage.tsdb.path={}", place.path("series").display())])
-        .args([format!("--web.listen-address=127.0.0.1:{port}")])
-        .stdout(Stdio::null())
-        .stderr(std::fs::File::create(place.path("prometheus.log")).unwrap())
-        .spawn()
-        .unwrap();
-    let prometheus = Served { child, address: format!("127.0.0.1:{port}") };
     let log = || std::fs::read_to_string(place.path("prometheus.log")).unwrap_or_default();
+    let start = |_| {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let child = Command::new("prometheus")
+            .args([format!("--config.file={}", place.path("prometheus.yml").display())])
+            .args([format!("--storage.tsdb.path={}", place.path("series").display())])
+            .args([format!("--web.listen-address=127.0.0.1:{port}")])
+            .stdout(Stdio::null())
+            .stderr(std::fs::File::create(place.path("prometheus.log")).unwrap())
+            .spawn()
+            .unwrap();
+        let mut started = Served { child, address: format!("127.0.0.1:{port}") };
+        // Another process may take the port before it does, and then it ends.
+        let mut has_ended = || started.child.try_wait().unwrap().is_some();
+        wait_until("Prometheus is ready", || has_ended() || log().contains("Server is ready to receive web requests"));
+        (!has_ended()).then_some(started)
+    };
+    let prometheus = (0..3).find_map(start).unwrap_or_else(|| panic!("Prometheus does not start: {}", log()));
     let begun = Instant::now();
     let ask = |query: &str| loop {
         assert!(begun.elapsed() < Duration::from_secs(120), "Prometheus has no {query}: {}", log());

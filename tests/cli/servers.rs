@@ -23,10 +23,10 @@ pub fn servers(directory: &Path) -> Vec<u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(named).collect()
 }
 
-pub fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "waited a minute until {what}");
+        assert!(begun.elapsed() < Duration::from_secs(300), "waited five minutes until {what}");
         std::thread::sleep(Duration::from_millis(50));
     }
 }

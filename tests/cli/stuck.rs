@@ -179,7 +179,7 @@ impl Program {
 #[test]
 fn a_run_that_the_kernel_does_not_answer_says_so_and_ctrl_c_ends_it() {
     let place = Place::on_disk();
-    let words = ["io", "run", "--path", "new", "--size=4M", "--pattern=randread", "--duration=3", "--warmup=0s"];
+    let words = ["io", "run", "--path", "new", "--size=4M", "--pattern=randread", "--duration=10", "--warmup=0s"];
     let mut program = match Program::start(&place, &words) {
         Ok(program) => program,
         Err(error) => return skip(format_args!("the kernel does not let a test answer for it: {error}")),
