@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, PipeWriter};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child as Process, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
-use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::arguments::{FormatArgs, ProgressArgs, RunsArgs, Seconds};
 use super::beside::loads::{Given, Load, Read, only};
@@ -17,12 +16,13 @@ use super::children::{Children, State};
 use super::dry_run::DryRun;
 use super::exit::{Exit, Failure};
 use super::live::Watch;
-use super::shell::{ended, shell};
+use super::shell::{end_group, ended, shell};
 use super::{Interrupt, say, sheets};
 use analysis::{FailureCost, FailureDemand};
 use measure::monotonic_ns;
 use model::config::Tag;
-use model::record::{FailureMarks, store};
+use model::record::FailureMarks;
+use model::record::store::{self, Store};
 use model::shown::shown;
 use model::units::Nanos;
 use serde_json::json;
@@ -137,8 +137,6 @@ const AFTER: Nanos = Nanos::seconds(10);
 const START_DELAY_NS: u64 = 250_000_000;
 /// A load that is on says something each second.
 const SAYS_NOTHING: Duration = Duration::from_secs(5);
-/// How long a command may take to end when it is told to.
-const ENDS_IN: Duration = Duration::from_secs(2);
 /// How long a command may go on once everything else has ended.
 const LAST_COMMANDS: Duration = Duration::from_secs(60);
 const LOOK_AROUND: Duration = Duration::from_millis(20);
@@ -185,7 +183,6 @@ fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
         failure.with_hint("press Enter when it begins; the run is kept".to_owned())
     };
     let (marks, cost) = came.marks.zip(FailureCost::of(&record)).ok_or_else(no_failure)?;
-    store.replace(&record)?;
     let demands = cost.demands(marks);
     let sheet = sheet(&cost, &demands, &record.id);
     let shown = match sheets::show(&sheet, arguments.format.format()) {
@@ -195,6 +192,7 @@ fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     // What the load itself says comes after what was asked here.
     came.load?;
     shown?;
+    came.kept?;
     let answers: Vec<Option<bool>> = demands.iter().map(|demand| demand.met).collect();
     if answers.contains(&Some(false)) {
         return Ok(Exit::NotMet);
@@ -206,6 +204,8 @@ fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
 struct Came {
     run: PathBuf,
     marks: Option<FailureMarks>,
+    /// Whether the record has these.
+    kept: Result<(), Failure>,
     limits: super::supervisor::Kept,
     /// What the load says where it went well and left something that is not sound.
     load: Result<(), Failure>,
@@ -266,12 +266,6 @@ fn carry_out(
         _ => None,
     });
     let load = children.failure().map_or(Ok(()), |(_, failure)| Err(failure));
-    first?;
-    recovered?;
-    let Some((run, limits)) = ended else {
-        load?;
-        return Err(Failure::new("the load ended without a run"));
-    };
     let ns = |given: Option<Seconds>| given.map(|Seconds(time)| time.0);
     let marks = failure.failed_ns.map(|failed_ns| FailureMarks {
         failed_ns: failed_ns.saturating_sub(begin_ns),
@@ -280,7 +274,25 @@ fn carry_out(
         max_pause_ns: ns(arguments.max_pause),
         no_errors: arguments.no_errors,
     });
-    Ok(Came { run, marks, limits, load })
+    // However the rest ended: a run whose target was made to fail is not like others.
+    let kept = match (&ended, marks) {
+        (Some((run, _)), Some(marks)) => keep(&arguments.runs.store(), run, marks),
+        _ => Ok(()),
+    };
+    first?;
+    recovered?;
+    let Some((run, limits)) = ended else {
+        load?;
+        return Err(Failure::new("the load ended without a run"));
+    };
+    Ok(Came { run, marks, kept, limits, load })
+}
+
+/// Writes the marks into the record of a run.
+fn keep(store: &Store, run: &Path, marks: FailureMarks) -> Result<(), Failure> {
+    let mut record = store::load(run)?;
+    record.steps.iter_mut().for_each(|step| step.failure = Some(marks));
+    Ok(store.replace(&record)?)
 }
 
 /// The failure, by its commands or by hand.
@@ -401,23 +413,6 @@ impl<'a> Caused<'a> {
             if begun.elapsed() >= LAST_COMMANDS {
                 let failure = Failure::new(format_args!("a command still runs after {} s", LAST_COMMANDS.as_secs()));
                 return Err(failure.with_hint("look whether the failure is over: it is not waited for".to_owned()));
-            }
-            std::thread::sleep(LOOK_AROUND);
-        }
-    }
-}
-
-/// Ends a command with everything that it started.
-fn end_group(process: Option<Process>) {
-    let Some(mut process) = process else { return };
-    let group = Pid::from_child(&process);
-    for signal in [Signal::TERM, Signal::KILL] {
-        // One that is gone takes no signal.
-        let _ = kill_process_group(group, signal);
-        let begun = Instant::now();
-        while begun.elapsed() < ENDS_IN {
-            if !matches!(process.try_wait(), Ok(None)) {
-                return;
             }
             std::thread::sleep(LOOK_AROUND);
         }

@@ -36,7 +36,7 @@ fn a_command_cuts_once_and_only_while_a_load_is_under_way() {
     // It ended in order before, so nothing is cut.
     let words = ["--target", "dir:second", "--duration", "0"];
     let ended = piped(&place, &words, &["--notes", "notes2", "--cut", "echo cut >>cuts", "--cut-after", "1h"]);
-    assert!(ended.code == Some(0) && ended.stderr.contains("nothing was cut: no load was under way"), "{ended}");
+    assert!(ended.code == Some(2) && ended.stderr.contains("nothing was cut: no load was under way"), "{ended}");
     assert_eq!(std::fs::read_to_string(place.path("cuts")).unwrap(), "cut\n");
 
     let cut = format!("{END}; exit 3");

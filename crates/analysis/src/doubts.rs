@@ -41,8 +41,16 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
     let unsteady = worst(run, |step| steadiness::unsteady(step).filter(|_| !explained(step)));
     findings.extend(unsteady.map(|(steps, most)| Finding::NotSteady(NotSteady { steps, most })));
     findings.extend(worst(run, stopped).map(|(steps, longest)| Finding::HeldUp(HeldUp { steps, longest })));
-    // A failure that was caused is what stopped them: what it cost is said of it.
-    let stalled = worst(run, |step| stalls(step).filter(|_| step.failure.is_none()));
+    // What stopped after a failure that was caused is its cost, and is said of it.
+    let stalled = worst(run, |step| match step.failure {
+        None => stalls(step),
+        Some(marks) => {
+            let mut before = step.clone();
+            before.intervals.retain(|second| second.offset_ns.saturating_add(second.duration_ns) <= marks.failed_ns);
+            before.outstanding.clear();
+            stalls(&before)
+        }
+    });
     findings.extend(stalled.map(|(steps, longest)| Finding::Stalled(Stalled { steps, longest })));
     findings.extend(WaitedForProcessor::of(run).map(Finding::WaitedForProcessor));
     findings.extend(CacheHeld::of(run).map(Finding::CacheHeld));

@@ -186,10 +186,9 @@ impl FailureCost {
             Pause::Seen { length_ns, .. } => format!("a pause of {}", Nanos(length_ns)),
             Pause::AtLeast { length_ns } => format!("a pause of at least {}", Nanos(length_ns)),
         };
-        let since = if self.recovered_ns.is_some() { "the recovery" } else { "the failure" };
-        let recovery = match (self.before, self.recovery_ns()) {
+        let recovery = match (self.before, self.as_before_ns) {
             (None, _) => "how the load was before is not known".to_owned(),
-            (Some(_), Some(ns)) => format!("as before {} after {since}", Nanos(ns)),
+            (Some(_), Some(at_ns)) => format!("as before {}", self.since(at_ns)),
             (Some(_), None) => "not as before within the window".to_owned(),
         };
         let lost = match self.lost() {
@@ -204,9 +203,12 @@ impl FailureCost {
         self.errors + self.unended + self.unsent
     }
 
-    /// From the failure, or from the recovery where that was noted, until seconds are as before, in nanoseconds.
-    pub fn recovery_ns(&self) -> Option<u64> {
-        Some(self.as_before_ns?.saturating_sub(self.recovered_ns.unwrap_or(self.failed_ns)))
+    /// How long an instant of the window was after the recovery, or after the failure where it was before the recovery.
+    pub fn since(&self, at_ns: u64) -> String {
+        match self.recovered_ns.filter(|recovered_ns| *recovered_ns <= at_ns) {
+            Some(recovered_ns) => format!("{} after the recovery", Nanos(at_ns - recovered_ns)),
+            None => format!("{} after the failure", Nanos(at_ns.saturating_sub(self.failed_ns))),
+        }
     }
 
     /// Whether no time without a completed operation was longer; none where the record does not show that.
@@ -435,7 +437,7 @@ mod tests {
         let repeated = of_pause(&Compared::of_repeats(&sides, 0, 0.05).unwrap());
         assert_eq!(repeated.comparison.unwrap().difference(), Difference::Worse, "{repeated:?}");
         // A run without a failure answers another question.
-        let (calm, _) = (quiet(), ());
+        let calm = quiet();
         let compared = Compared::of(&[&calm, &other], 0, 0.05).unwrap();
         assert!(compared.settings.iter().any(|setting| setting.name == "failure"), "{:?}", compared.settings);
     }
@@ -455,6 +457,15 @@ mod tests {
             );
             assert!((cost.before.unwrap().rate_per_s - 8_000.0).abs() < 100.0, "{cost:?}");
         }
+    }
+
+    #[test]
+    fn what_recovered_before_the_mark_did_so_after_the_failure() {
+        let (run, marks) = failed_for(SECOND);
+        let late = FailureMarks { recovered_ns: Some(marks.failed_ns + 9 * SECOND), ..marks };
+        let words = [marks, late].map(|marks| cost_of(&run, marks).unwrap().result());
+        assert!(words[0].contains("as before 0") && words[0].contains("after the recovery, no operation"), "{words:?}");
+        assert!(words[1].contains("as before 1.00 s after the failure"), "{words:?}");
     }
 
     #[test]

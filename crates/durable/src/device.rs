@@ -4,14 +4,16 @@
 //! | --- | --- |
 //! | 0 to 4,095 | whose the others are, as text |
 //! | 4,096 to 8,191 | whether the load has ended |
+//! | from 512 KiB, 4,096 of them | the first page again: others write to the beginning of disks, such as firmware that restores partitions |
 //! | from 1 MiB | the slots of each session, one session after the other |
 //!
-//! All of it is made durable before the load begins.
+//! All of it is made durable before the load begins. A page is cleared only if it is ours.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use files::How;
 
@@ -29,8 +31,14 @@ use targets::{FileContext as _, TargetError};
 
 /// How the text begins that says whose the others are.
 const HEADING: &str = "plimsoll durable device\n";
-/// Where the mark is that the load has ended.
+/// Where the text is.
+const HEADINGS_AT: [u64; 2] = [0, 1 << 19];
+/// Where the mark is that the load has ended, and how it begins.
 const MARK_AT: u64 = PAGE_BYTES as u64;
+const MARK: &str = "ended ";
+/// Programs that look at new devices hold each for a moment.
+const CLAIMS: u32 = 5;
+const BETWEEN_CLAIMS: Duration = Duration::from_millis(100);
 /// Where the slots begin.
 const SLOTS_AT: u64 = 1 << 20;
 /// How devices are named that keep nothing without power.
@@ -52,6 +60,18 @@ struct OwnDevice {
     shape: Shape,
     /// Keeps others away as long as this lives.
     checked: Checked,
+    /// Whether anything was written: before that, nothing there is ours.
+    has_written: bool,
+}
+
+/// What heads a device.
+enum Headed {
+    /// No load of commits.
+    Nothing,
+    /// One.
+    Load(Heading),
+    /// That cannot be read, for this reason.
+    Unreadable(io::Error),
 }
 
 impl CommitDevice {
@@ -71,51 +91,64 @@ impl CommitDevice {
         Slots { path: self.path.clone(), start, block_bytes }
     }
 
-    /// The device, opened to be read, and what heads it; none where no load does.
-    fn look(&self) -> Result<(File, Option<Heading>), TargetError> {
+    /// The device, opened to be read, and what heads it.
+    fn look(&self) -> Result<(File, Headed), TargetError> {
         let path = &self.path;
         let checked = safety::check(std::slice::from_ref(path), Purpose::Read)?;
         if checked.iter().any(|one| one.kind() != PathKind::BlockDevice) {
             return Err(Problem::NoDevice { at: self.named() }.into());
         }
         let file = files::open_to_read(path, How { direct: true, ..How::default() }).of_file("open", path)?;
-        let heading = match text_at(&file, 0) {
-            Ok(text) => text.strip_prefix(HEADING).map(|text| Heading::read(text.trim_end_matches(['\0', '\n']))),
-            // What was there is gone; whose the rest is, it says itself.
-            Err(error) if is_of_the_media(&error) => None,
-            Err(error) => return Err(error).of_file("read", path),
-        };
-        Ok((file, heading))
+        let headed = headed(&file).of_file("read", path)?;
+        Ok((file, headed))
     }
 
     /// Keeps others from using the device, so that nothing changes there meanwhile.
-    fn claim(&self, heading: Option<&Heading>) -> Result<File, TargetError> {
-        files::claim_device(&self.path).map_err(|error| match error.kind() {
-            ErrorKind::ResourceBusy => {
-                let holder = heading.map_or_else(|| "a mount or another process".to_owned(), Heading::holder);
-                Problem::InUse { at: self.named(), holder }.into()
+    fn claim(&self, headed: &Headed) -> Result<File, TargetError> {
+        let mut claims = 0;
+        loop {
+            claims += 1;
+            match files::claim_device(&self.path) {
+                Err(error) if error.kind() == ErrorKind::ResourceBusy && claims < CLAIMS => {
+                    std::thread::sleep(BETWEEN_CLAIMS);
+                }
+                Err(error) if error.kind() == ErrorKind::ResourceBusy => {
+                    // The number may be of a process before the cut, and is of another one now.
+                    let name = |process: &str| std::fs::read_to_string(format!("/proc/{process}/comm")).ok();
+                    let holder = match headed {
+                        Headed::Load(Heading::Kept(kept)) if name(&kept.process.to_string()) == name("self") => {
+                            format!("process {}", kept.process)
+                        }
+                        _ => "a mount, a volume above it, or another process".to_owned(),
+                    };
+                    return Err(Problem::InUse { at: self.named(), holder }.into());
+                }
+                claimed => return claimed.of_file("claim", &self.path),
             }
-            _ => TargetError::File { action: "claim", path: self.path.clone(), source: error },
-        })
-    }
-
-    fn length(&self, file: &File) -> Result<u64, TargetError> {
-        let mut end = file;
-        io::Seek::seek(&mut end, io::SeekFrom::End(0)).of_file("find the size of", &self.path)
+        }
     }
 
     fn fill(&mut self, shape: &Shape, stop: &AtomicBool) -> Result<Made, TargetError> {
         let path = self.path.clone();
-        let Some(own) = &self.made else { return Err(TargetError::Stopped) };
+        let named = self.named();
+        let Some(own) = &mut self.made else { return Err(TargetError::Stopped) };
         let file = own.checked.open_to_write(How { direct: true, ..How::default() })?;
-        let bytes = self.length(&file)?;
+        let bytes = length_of(&file).of_file("find the size of", &path)?;
         let needed = Bytes(SLOTS_AT + shape.slots() * u64::from(self.commits.block_bytes));
         if needed.0 > bytes {
-            return Err(Problem::NoSpace { at: self.named(), needed, available: Bytes(bytes) }.into());
+            return Err(Problem::NoSpace { at: named, needed, available: Bytes(bytes) }.into());
+        }
+        // Another load may have come and gone since it was looked at.
+        match headed(&file).of_file("read", &path)? {
+            Headed::Nothing => own.has_written = true,
+            Headed::Load(_) => return Err(Problem::Left { at: named }.into()),
+            Headed::Unreadable(error) => return Err(error).of_file("read", &path),
         }
         // First, so that whatever is left of it is known for ours.
         let kept = serde_json::to_string(&Kept::new(shape, false)).map_err(io::Error::from).of_file("write", &path)?;
-        write_text(&file, &format!("{HEADING}{kept}\n"), 0).of_file("write", &path)?;
+        for at in HEADINGS_AT {
+            write_text(&file, &format!("{HEADING}{kept}\n"), at).of_file("write", &path)?;
+        }
         write_text(&file, "", MARK_AT).of_file("write", &path)?;
         for session in 0..shape.sessions {
             let failed = |source| TargetError::File { action: "write", path: path.clone(), source };
@@ -135,7 +168,8 @@ impl CommitDevice {
 
     /// The place where the target was made, if the one that is there now is another.
     fn elsewhere(&self, file: &File, made: &Made) -> Result<Option<Presence>, TargetError> {
-        let now = DeviceIdentity::of(&self.path, self.length(file)?);
+        let bytes = length_of(file).of_file("find the size of", &self.path)?;
+        let now = DeviceIdentity::of(&self.path, bytes);
         let at = whereabouts(&self.path);
         Ok(match &made.place {
             Place::Device(then) if then.is_same(&now).unwrap_or(at == made.at) => None,
@@ -145,6 +179,38 @@ impl CommitDevice {
             }),
         })
     }
+}
+
+fn length_of(file: &File) -> io::Result<u64> {
+    let mut end = file;
+    io::Seek::seek(&mut end, io::SeekFrom::End(0))
+}
+
+/// What heads a device: what one of the two pages says that is whole, else what is left of either.
+fn headed(file: &File) -> io::Result<Headed> {
+    let mut found = Headed::Nothing;
+    for at in HEADINGS_AT {
+        let text = match text_at(file, at) {
+            Ok(text) => text,
+            Err(error) if is_of_the_media(&error) => {
+                if matches!(found, Headed::Nothing) {
+                    found = Headed::Unreadable(error);
+                }
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        match text.strip_prefix(HEADING).map(|text| Heading::read(text.trim_end_matches(['\0', '\n']))) {
+            None => {}
+            Some(Heading::Damaged) => {
+                if matches!(found, Headed::Nothing) {
+                    found = Headed::Load(Heading::Damaged);
+                }
+            }
+            Some(whole) => return Ok(Headed::Load(whole)),
+        }
+    }
+    Ok(found)
 }
 
 /// The text of a page of the device; empty where other bytes are.
@@ -165,12 +231,16 @@ fn write_text(file: &File, text: &str, offset: u64) -> io::Result<()> {
 
 impl CommitTarget for CommitDevice {
     fn make(&mut self, shape: &Shape, stop: &AtomicBool) -> Result<Made, TargetError> {
-        let (file, heading) = self.look()?;
+        let (file, headed) = self.look()?;
         drop(file);
-        if heading.is_some() {
-            // A load under way is named as such.
-            drop(self.claim(heading.as_ref())?);
-            return Err(Problem::Left { at: self.named() }.into());
+        match headed {
+            Headed::Nothing => {}
+            Headed::Load(_) => {
+                // A load under way is named as such.
+                drop(self.claim(&headed)?);
+                return Err(Problem::Left { at: self.named() }.into());
+            }
+            Headed::Unreadable(error) => return Err(error).of_file("read", &self.path),
         }
         let name = whereabouts(&self.path);
         let name = name.rsplit('/').next().unwrap_or_default();
@@ -180,7 +250,7 @@ impl CommitTarget for CommitDevice {
         let checked = safety::check(std::slice::from_ref(&self.path), Purpose::Write(&self.permission))?;
         let checked = checked.into_iter().next().ok_or(TargetError::Stopped)?;
         self.notes.extend_from_slice(checked.notes());
-        self.made = Some(OwnDevice { shape: *shape, checked });
+        self.made = Some(OwnDevice { shape: *shape, checked, has_written: false });
         let made = self.fill(shape, stop);
         if made.is_err() {
             // The first error is the one to report.
@@ -196,13 +266,13 @@ impl CommitTarget for CommitDevice {
     fn end(&mut self) -> Result<(), TargetError> {
         let Some(own) = &self.made else { return Ok(()) };
         let file = own.checked.open_to_write(How { direct: true, ..How::default() })?;
-        write_text(&file, &format!("ended {}\n", own.shape.run), MARK_AT).of_file("write", &self.path)
+        write_text(&file, &format!("{MARK}{}\n", own.shape.run), MARK_AT).of_file("write", &self.path)
     }
 
     fn unmake(&mut self) -> Result<(), TargetError> {
         match self.made.take() {
-            Some(own) => clear(&own.checked),
-            None => Ok(()),
+            Some(own) if own.has_written => clear(&own.checked),
+            _ => Ok(()),
         }
     }
 
@@ -213,24 +283,26 @@ impl CommitTarget for CommitDevice {
         stop: &AtomicBool,
         visit: &mut dyn FnMut(u32, u32, Found),
     ) -> Result<Presence, TargetError> {
-        let (file, heading) = self.look()?;
+        let (file, headed) = self.look()?;
         if let Some(elsewhere) = self.elsewhere(&file, made)? {
             return Ok(elsewhere);
         }
         let mut missing = Vec::new();
-        match &heading {
-            Some(Heading::OfVersion(format)) => {
+        let (mut is_ours, mut is_unread) = (false, false);
+        match &headed {
+            Headed::Load(Heading::OfVersion(format)) => {
                 return Err(Problem::OtherVersion { at: self.named(), format: *format }.into());
             }
-            Some(Heading::Kept(kept)) if kept.shape.run != shape.run => {
+            Headed::Load(Heading::Kept(kept)) if kept.shape.run != shape.run => {
                 return Ok(Presence::OtherRun { run: kept.shape.run });
             }
-            Some(Heading::Kept(kept)) if kept.shape == *shape => {}
-            Some(_) => missing.push("the heading of the device is damaged".to_owned()),
-            None => missing.push("the heading of the device is gone".to_owned()),
+            Headed::Load(Heading::Kept(kept)) if kept.shape == *shape => is_ours = true,
+            Headed::Load(_) => missing.push("both headings of the device are damaged".to_owned()),
+            Headed::Nothing => missing.push("both headings of the device are gone".to_owned()),
+            Headed::Unreadable(_) => is_unread = true,
         }
-        let _claim = self.claim(heading.as_ref())?;
-        let (mut is_ours, mut is_short) = (heading.is_some(), false);
+        let _claim = self.claim(&headed)?;
+        let mut is_short = false;
         for session in 0..shape.sessions {
             let mut look = |session, slot, found: Found| {
                 is_ours |= match &found {
@@ -239,31 +311,42 @@ impl CommitTarget for CommitDevice {
                     Found::Foreign(owner) => owner.run == shape.run,
                     Found::Blank | Found::Unreadable(_) => false,
                 };
+                is_unread |= matches!(found, Found::Unreadable(_));
                 visit(session, slot, found);
             };
             is_short |= self.slots(shape, session).read(&file, (shape, session), stop, &mut look)?;
         }
         // A disk that was wiped, or exchanged for one of the same size, looks like that.
-        if !is_ours {
+        if !is_ours && !is_unread {
             return Ok(Presence::Gone { what: format!("everything on `{}`", self.path.display()), started_s: None });
         }
         if is_short {
             missing.push("the device is shorter than it was".to_owned());
         }
-        // Whatever is left of it: the load began without one.
-        let has_ended = text_at(&file, MARK_AT).is_ok_and(|mark| !mark.trim_end_matches('\0').is_empty());
+        let has_ended = text_at(&file, MARK_AT).is_ok_and(|mark| mark.starts_with(MARK));
         Ok(Presence::There { has_ended, started_s: None, missing, loses: Vec::new() })
     }
 
     fn plan_drop(&mut self, _: &AtomicBool) -> Result<Box<dyn DropPlan + '_>, TargetError> {
-        let (file, heading) = self.look()?;
+        let (file, headed) = self.look()?;
         drop(file);
-        let Some(heading) = heading else { return Err(Problem::Nothing { at: self.named() }.into()) };
-        drop(self.claim(Some(&heading))?);
-        // The heading says that it is ours, whatever else its user allowed to be overwritten.
+        match &headed {
+            Headed::Load(_) => {}
+            Headed::Nothing => return Err(Problem::Nothing { at: self.named() }.into()),
+            Headed::Unreadable(error) => {
+                let error = io::Error::new(error.kind(), error.to_string());
+                return Err(error).of_file("read", &self.path);
+            }
+        }
+        drop(self.claim(&headed)?);
+        // Only pages that are ours are cleared, whatever else is there.
         let ours = Permission { destroy: vec![self.path.to_string_lossy().into_owned()], destroy_signature: true };
         let checked = safety::check(std::slice::from_ref(&self.path), Purpose::Write(&ours))?;
         let checked = checked.into_iter().next().ok_or(TargetError::Stopped)?;
+        if !checked.notes().is_empty() {
+            let holder = "another process, which may write to it".to_owned();
+            return Err(Problem::InUse { at: self.named(), holder }.into());
+        }
         Ok(Box::new(HeadingToRemove { checked }))
     }
 
@@ -283,7 +366,7 @@ struct HeadingToRemove {
 
 impl DropPlan for HeadingToRemove {
     fn what(&self) -> String {
-        format!("the heading of a load of commits on `{}`; its blocks stay until they are overwritten", self.shown())
+        format!("the heading of a load of commits on `{}`", self.shown())
     }
 
     fn items(&self) -> Vec<(u64, String)> {
@@ -301,11 +384,15 @@ impl HeadingToRemove {
     }
 }
 
-/// Removes the mark and the heading, that last.
+/// Removes the mark and the headings, these last. What others have written in their place stays.
 fn clear(checked: &Checked) -> Result<(), TargetError> {
+    let path = checked.path();
     let file = checked.open_to_write(How { direct: true, ..How::default() })?;
-    for at in [MARK_AT, 0] {
-        write_text(&file, "", at).of_file("write", checked.path())?;
+    let [first, second] = HEADINGS_AT;
+    for (at, begins) in [(MARK_AT, MARK), (second, HEADING), (first, HEADING)] {
+        if text_at(&file, at).of_file("read", path)?.starts_with(begins) {
+            write_text(&file, "", at).of_file("write", path)?;
+        }
     }
     Ok(())
 }

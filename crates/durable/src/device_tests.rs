@@ -11,11 +11,15 @@ use super::*;
 const SHAPE: Shape = Shape { run: 9, sessions: 2, blocks: 8 };
 static NEVER: AtomicBool = AtomicBool::new(false);
 
+/// What each slot of each session holds.
+type Slots = BTreeMap<(u32, u32), Found>;
+
 /// A disk of this length that nothing else uses; none, with a word, where there is none to be had.
 fn disk(bytes: u64) -> Option<(tempfile::TempDir, LoopDevice)> {
     let folder = test_support::scratch::scratch();
     let file = folder.path().join("disk");
-    std::fs::File::create(&file).unwrap().set_len(bytes).unwrap();
+    // Data of others, which must not change before the first byte is ours.
+    std::fs::write(&file, vec![0xa5; bytes as usize]).unwrap();
     LoopDevice::over(&file).map(|device| (folder, device))
 }
 
@@ -35,7 +39,7 @@ fn load(target: &mut CommitDevice) -> Made {
     made
 }
 
-fn read(path: &Path, shape: &Shape, made: &Made) -> Result<(Presence, BTreeMap<(u32, u32), Found>), TargetError> {
+fn read(path: &Path, shape: &Shape, made: &Made) -> Result<(Presence, Slots), TargetError> {
     let mut found = BTreeMap::new();
     let visit = &mut |session, slot, here| drop(found.insert((session, slot), here));
     let presence = device(path, Means::Fdatasync, false).read(shape, made, &NEVER, visit)?;
@@ -91,11 +95,19 @@ fn what_is_gone_of_a_device_is_told_from_another_device() {
         file.write_all_at(bytes, at).unwrap();
         file.sync_all().unwrap();
     };
-    write(b"x", HEADING.len() as u64);
-    assert!(missing(&read(path, &SHAPE, &made).unwrap().0)[0].contains("is damaged"));
-    write(&[0; 4096], 0);
+    // Others write to the beginning of disks: the second heading holds then, and a removal leaves their page.
+    write(&[0x5a; 4096], 0);
+    assert!(missing(&read(path, &SHAPE, &made).unwrap().0).is_empty());
+    write(b"x", HEADINGS_AT[1] + HEADING.len() as u64);
+    assert!(missing(&read(path, &SHAPE, &made).unwrap().0)[0].contains("are damaged"));
+    let left = device(path, Means::Fdatasync, true).make(&SHAPE, &NEVER).unwrap_err();
+    assert!(left.to_string().contains("an earlier load"), "{left}");
+    device(path, Means::Fdatasync, false).plan_drop(&NEVER).unwrap().run(&NEVER).unwrap();
+    let mut page = vec![0; 4096];
+    file.read_exact_at(&mut page, 0).unwrap();
+    assert!(page.iter().all(|byte| *byte == 0x5a), "it is not ours");
     let (presence, found) = read(path, &SHAPE, &made).unwrap();
-    assert!(missing(&presence)[0].contains("is gone") && found[&(1, 0)] == Found::Whole { seq: 1 });
+    assert!(missing(&presence)[0].contains("are gone") && found[&(1, 0)] == Found::Whole { seq: 1 });
     // A longer or a shorter device is another one, and a wiped one may be.
     let Place::Device(identity) = made.place.clone() else { panic!("{made:?}") };
     let longer = Made { place: Place::Device(DeviceIdentity { bytes: 9 << 20, ..identity }), ..made.clone() };
@@ -117,7 +129,7 @@ fn a_device_that_was_not_named_holds_data_or_is_too_short_is_left_alone() {
     let error = refused(true, &Shape { blocks: 512, ..SHAPE });
     assert!(error.to_string().contains("are needed") && error.hint().unwrap().contains("--blocks"), "{error}");
     let content = || std::fs::read(folder.path().join("disk")).unwrap();
-    assert!(content().iter().all(|byte| *byte == 0), "nothing is written");
+    assert!(content().iter().all(|byte| *byte == 0xa5), "nothing is written");
     // One that is stopped leaves no heading.
     let stopped = device(path, Means::Fdatasync, true).make(&SHAPE, &AtomicBool::new(true));
     assert!(matches!(stopped, Err(TargetError::Interrupted)));

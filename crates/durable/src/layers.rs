@@ -1,11 +1,12 @@
 //! Which layer loses: answers of several cuts, on the device, on files above it, on a server above them.
 //!
-//! A layer is tested together with all below it. So the first that loses is to blame only where those below it kept everything in more
-//! cuts than chance explains.
+//! A layer is tested together with all below it. So the first that loses is to blame only where the one right below it kept everything in
+//! more cuts than chance explains. That one lies on the other is the user's word: it is not seen here.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::opening::FileCommits;
 use crate::verdict::highest_chance;
 use targets::database::Sheet;
 
@@ -44,8 +45,26 @@ pub struct Answer {
     target: String,
     words: String,
     run: u64,
-    /// Writes that were there in part; none where that cannot be said.
+    /// The machine of the load.
+    machine: String,
+    /// What a commit is in blocks; none on a server.
+    files: Option<FileCommits>,
+    /// Why there is no verdict.
+    reasons: Vec<Reason>,
+    /// Writes that were there in part, after what seems to have been a cut; none where that cannot be said.
     torn_writes: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+struct Reason {
+    id: String,
+}
+
+impl Answer {
+    /// Whether it has no verdict because what is there cannot be seen, which may be a loss.
+    fn may_have_lost(&self) -> bool {
+        self.reasons.iter().any(|reason| ["gone", "unreadable"].contains(&reason.id.as_str()))
+    }
 }
 
 /// Answers that cannot be taken together.
@@ -60,6 +79,17 @@ pub enum LayersError {
         /// That of the other.
         second: usize,
     },
+    /// Two that are not the same test.
+    #[error("answers {first} and {second} differ in {what}, so they cannot be compared")]
+    #[diagnostic(help("repeat the cuts of each layer on one machine, with the same `--means` and `--block`"))]
+    Different {
+        /// Its place among the answers, from 1.
+        first: usize,
+        /// That of the other.
+        second: usize,
+        /// In what.
+        what: &'static str,
+    },
 }
 
 /// The cuts of one target.
@@ -71,6 +101,8 @@ struct Layer {
     kept: u32,
     lost: u32,
     no_verdict: u32,
+    /// Of these, those of which not everything can be seen.
+    unseen: u32,
     /// Cuts that left writes in part, and cuts of which that is known.
     torn: u32,
     torn_known: u32,
@@ -89,6 +121,9 @@ impl Layer {
         };
         if self.no_verdict > 0 && self.kept + self.lost > 0 {
             words.push_str(&format!("; {} more without a verdict", self.no_verdict));
+            if self.unseen > 0 {
+                words.push_str(&format!(", {} of them gone or unreadable", self.unseen));
+            }
         }
         if self.torn_known > 0 {
             words.push_str(&format!("; writes in part after {} of {}", self.torn, cuts(self.torn_known)));
@@ -140,11 +175,36 @@ impl Layers {
             if let Some(first) = answers[..at].iter().position(|other| other.run == answer.run) {
                 return Err(LayersError::Twice { first: first + 1, second: at + 1 });
             }
-            let known = layers.iter().position(|layer| (layer.kind, &layer.target) == (answer.kind, &answer.target));
+            let others = answers[..at].iter().enumerate();
+            let other_files =
+                |other: &Answer| answer.files.is_some() && other.files.is_some() && answer.files != other.files;
+            let mut different = others.filter_map(|(first, other)| match () {
+                () if other.machine != answer.machine => Some((first, "the machine")),
+                () if other_files(other) => Some((first, "`--means` or `--block`")),
+                () => None,
+            });
+            if let Some((first, what)) = different.next() {
+                return Err(LayersError::Different { first: first + 1, second: at + 1, what });
+            }
+            // A directory of one name may have been made on another stack meanwhile.
+            let is_it = |layer: &Layer| {
+                (layer.kind, &layer.target, &layer.words) == (answer.kind, &answer.target, &answer.words)
+            };
+            let known = layers.iter().position(is_it);
             let at = known.unwrap_or_else(|| {
                 let (target, words) = (answer.target.clone(), answer.words.clone());
-                let (kept, lost, no_verdict, torn, torn_known) = Default::default();
-                layers.push(Layer { kind: answer.kind, target, words, kept, lost, no_verdict, torn, torn_known });
+                let (kept, lost, no_verdict, unseen, torn, torn_known) = Default::default();
+                layers.push(Layer {
+                    kind: answer.kind,
+                    target,
+                    words,
+                    kept,
+                    lost,
+                    no_verdict,
+                    unseen,
+                    torn,
+                    torn_known,
+                });
                 layers.len() - 1
             });
             let layer = &mut layers[at];
@@ -153,6 +213,7 @@ impl Layers {
                 Said::Lost => layer.lost += 1,
                 Said::NoVerdict => layer.no_verdict += 1,
             }
+            layer.unseen += u32::from(answer.may_have_lost());
             layer.torn_known += u32::from(answer.torn_writes.is_some());
             layer.torn += u32::from(answer.torn_writes.is_some_and(|writes| writes > 0));
         }
@@ -166,15 +227,14 @@ impl Layers {
             let all_kept = self.layers.iter().all(|layer| layer.kept > 0);
             return if all_kept { Place::Nowhere } else { Place::Unknown };
         };
-        let (below, above) = self.layers.split_at(layer);
-        let kept_below: u32 = below.iter().map(|layer| layer.kept).sum();
-        let lost: u32 = above.iter().map(|layer| layer.lost).sum();
-        let cuts: u32 = above.iter().map(|layer| layer.kept + layer.lost).sum();
-        if layer == 0 {
-            return Place::AtOrBelow;
+        let Some(below) = layer.checked_sub(1).map(|below| &self.layers[below]) else { return Place::AtOrBelow };
+        let Layer { kept, lost, .. } = self.layers[layer];
+        let chance = all_in_one_part(lost, kept + lost, below.kept);
+        if chance < MAX_CHANCE && below.unseen == 0 {
+            Place::At { layer, chance }
+        } else {
+            Place::TooFew { layer, chance }
         }
-        let chance = all_in_one_part(lost, cuts, kept_below);
-        if chance < MAX_CHANCE { Place::At { layer, chance } } else { Place::TooFew { layer, chance } }
     }
 
     /// As rows and as a document.
@@ -191,15 +251,16 @@ impl Layers {
             Place::At { layer, chance } => (
                 "lost",
                 format!(
-                    "{} is the first layer that loses; those below it kept all. By chance that is so in {} % of cases",
+                    "{} is the first layer that loses; {} below it kept all. By chance that is so in {} % of cases",
                     name(layer),
+                    name(layer - 1),
                     percent(chance)
                 ),
             ),
             Place::TooFew { layer, chance } => (
                 "lost",
                 format!(
-                    "{} or a layer below it: too few cuts, since by chance only it loses in {} % of cases. Cut each more often",
+                    "{} or a layer below it: chance explains that only it loses in {} % of cases. Cut each more often",
                     name(layer),
                     percent(chance)
                 ),
@@ -228,6 +289,7 @@ impl Layers {
                     "kept": layer.kept,
                     "lost": layer.lost,
                     "no_verdict": layer.no_verdict,
+                    "gone_or_unreadable": layer.unseen,
                     "cuts_with_writes_in_part": layer.torn,
                     "cuts_of_which_that_is_known": layer.torn_known,
                     "loss_per_cut_below": (layer.kept > 0 && layer.lost == 0).then(|| highest_chance(layer.kept)),
@@ -265,7 +327,9 @@ mod tests {
             for _ in 0..times {
                 run += 1;
                 let (target, words) = (target.to_owned(), "on a disk".to_owned());
-                all.push(Answer { verdict, kind, target, words, run, torn_writes: Some(u64::from(run % 2)) });
+                let files = (kind != Kind::Server).then(FileCommits::default);
+                let (torn_writes, machine, reasons) = (Some(run % 2), "a".to_owned(), Vec::new());
+                all.push(Answer { verdict, kind, target, words, run, machine, files, reasons, torn_writes });
             }
         }
         all
@@ -291,9 +355,17 @@ mod tests {
             panic!("four cuts of each")
         };
         assert!((chance - 1.0 / 70.0).abs() < 1e-12, "{chance}");
-        // A server that loses nothing of its own makes the case of the files below it weaker or stronger.
-        let all = [(Server, "pg:/a", Lost, 2), (Files, "dir:/a", Lost, 2), (Device, "raw:/dev/sdb", Kept, 4)];
-        assert!(matches!(place(&all), Place::At { layer: 1, .. }));
+        // What a server above loses says nothing of the files, and what a device below them keeps nothing of a server.
+        let above = [(Server, "pg:/a", Lost, 5), (Files, "dir:/a", Lost, 1), (Device, "raw:/dev/sdb", Kept, 3)];
+        assert_eq!(place(&above), Place::TooFew { layer: 1, chance: 0.25 });
+        let between = [(Server, "pg:/a", Lost, 4), (Files, "dir:/a", NoVerdict, 9), (Device, "raw:/dev/sdb", Kept, 9)];
+        assert_eq!(place(&between), Place::TooFew { layer: 2, chance: 1.0 });
+        // Where a part of the cuts cannot be seen, the layer below is not cleared.
+        let mut unseen = answers(&[(Device, "raw:/dev/sdb", Kept, 4), (Files, "dir:/a", Lost, 4)]);
+        let mut gone = Answer { verdict: NoVerdict, run: 99, ..unseen[0].clone() };
+        gone.reasons.push(Reason { id: "gone".to_owned() });
+        unseen.push(gone);
+        assert!(matches!(Layers::of(&unseen).unwrap().place(), Place::TooFew { layer: 1, .. }));
         // Cuts without a verdict below clear nothing.
         let none = place(&[(Files, "dir:/a", Lost, 9), (Device, "raw:/dev/sdb", NoVerdict, 9)]);
         assert_eq!(none, Place::TooFew { layer: 1, chance: 1.0 });
@@ -309,10 +381,7 @@ mod tests {
         let mut all = answers(&[(Files, "dir:/a", Said::Lost, 1), (Device, "raw:/dev/sdb", Said::Kept, 3)]);
         let sheet = Layers::of(&all).unwrap().sheet();
         let rows: Vec<&str> = sheet.rows.iter().map(|(_, text)| text.as_str()).collect();
-        assert!(
-            rows[0].starts_with("dir:/a or a layer below it: too few cuts") && rows[0].contains("25 %"),
-            "{rows:?}"
-        );
+        assert!(rows[0].starts_with("dir:/a or a layer below it: chance") && rows[0].contains("25 %"), "{rows:?}");
         assert_eq!(
             rows[1],
             "raw:/dev/sdb, on a disk: kept all in 3 cuts, so a cut loses something in fewer than 63.2 % of cases; \
@@ -321,5 +390,13 @@ mod tests {
         assert_eq!(rows[2], "dir:/a, on a disk: lost commits in 1 of 1 cut; writes in part after 1 of 1 cut");
         all.push(all[1].clone());
         assert_eq!(Layers::of(&all).unwrap_err(), LayersError::Twice { first: 2, second: 5 });
+        all[4].run = 99;
+        all[4].files = Some(FileCommits { block_bytes: 16_384, ..FileCommits::default() });
+        assert!(matches!(Layers::of(&all), Err(LayersError::Different { first: 1, second: 5, .. })));
+        all[4] = Answer { machine: "b".to_owned(), run: 99, ..all[1].clone() };
+        assert!(matches!(Layers::of(&all), Err(LayersError::Different { what: "the machine", .. })));
+        // One name on another stack is another layer.
+        all[4] = Answer { words: "on LVM".to_owned(), run: 99, ..all[0].clone() };
+        assert_eq!(Layers::of(&all).unwrap().layers.len(), 3);
     }
 }

@@ -502,21 +502,23 @@ impl Judged<'_> {
 
     /// Writes that a cut under load left in part: what full-page writes and the doublewrite buffer are for. None where that is unknown.
     fn torn_writes(&self) -> Option<u64> {
-        let opening = &self.noted.opened.opening;
-        opening.files?;
-        let found = self.findings;
-        let torn = u64::from(found.under_way_torn + found.under_way_unreadable) + found.torn;
+        self.noted.opened.opening.files?;
+        let (found, torn) = (self.findings, self.seen_in_part());
         let was_idle = self.idle_ms().is_none_or(|ms| ms > MAX_IDLE_MS);
         let has_ended = matches!(self.presence, Presence::There { has_ended: true, .. });
         let was_cut = self.was_cut_off().is_ok() && self.restarted().is_ok() && !was_idle && !has_ended;
         let is_enough = self.noted.recent >= MIN_RECENT && found.compared > 0;
-        (torn > 0 || (was_cut && is_enough)).then_some(torn)
+        (was_cut && (torn > 0 || is_enough)).then_some(torn)
+    }
+
+    fn seen_in_part(&self) -> u64 {
+        u64::from(self.findings.under_way_torn + self.findings.under_way_unreadable) + self.findings.torn
     }
 
     fn torn_words(&self) -> Option<String> {
         let opening = &self.noted.opened.opening;
         let bytes = Bytes(opening.files?.block_bytes.into());
-        let torn = self.torn_writes()?;
+        let torn = self.seen_in_part();
         if torn > 0 {
             let unread = self.findings.under_way_unreadable;
             let unread = if unread > 0 { format!(", {unread} of them unreadable") } else { String::new() };
@@ -524,6 +526,7 @@ impl Judged<'_> {
                 "{torn} writes of {bytes} are there in part{unread}: leave full-page writes or the doublewrite buffer on"
             ));
         }
+        self.torn_writes()?;
         let promise = match &opening.made.whole {
             Some(words) => crate::brief(words),
             None => "nothing below states that. Leave full-page writes or the doublewrite buffer on".to_owned(),
@@ -577,6 +580,7 @@ impl Judged<'_> {
             "target": opened.opening.target,
             "kind": opened.opening.made.place.kind(),
             "words": opened.opening.made.words,
+            "machine": opened.opening.load.machine,
             "files": opened.opening.files,
             "way": opened.opening.way,
             "noted": self.noted.notes,

@@ -104,6 +104,10 @@ pub enum Event {
         /// Its sessions.
         sessions: u32,
     },
+    /// The load has said something.
+    Heard,
+    /// Its end is noted.
+    Ended,
     /// Something else came, or came without the token.
     TurnedAway {
         /// From where.
@@ -117,6 +121,8 @@ impl Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Opened { target, sessions } => write!(f, "noting the commits of {sessions} sessions on `{target}`"),
+            Self::Heard => f.write_str("the load is there"),
+            Self::Ended => f.write_str("the load has ended"),
             Self::TurnedAway { from, why } => write!(f, "{from} turned away: {why}"),
         }
     }
@@ -297,6 +303,7 @@ impl Keeper<'_> {
             match control.receive(Instant::now() + LOOK_EVERY) {
                 Ok(Some(said)) => {
                     heard = Instant::now();
+                    (self.tell)(&if matches!(said, FromLoad::End(_)) { Event::Ended } else { Event::Heard });
                     let answer = self.hear(said);
                     let is_last =
                         matches!(answer, Some(FromWitness::Closed | FromWitness::Failed(_) | FromWitness::Refused(_)));
@@ -412,6 +419,7 @@ pub fn listen(
                 }
                 Ok(read) => {
                     heard = Instant::now();
+                    tell(&Event::Heard);
                     if let Err(why) = listener.take_in(&piece[..read]) {
                         listener.desk.close(How::Stopped, &why.to_string(), Duration::ZERO);
                         listener.desk.error.get_or_insert(why);
@@ -506,6 +514,7 @@ impl Listener<'_> {
             return Ok(());
         }
         if let Some(text) = line.strip_prefix("end ") {
+            (self.tell)(&Event::Ended);
             self.write()?;
             let end: End = serde_json::from_str(text).map_err(|_| strange())?;
             self.desk.close(end.how(), &end.why, end.silence());

@@ -16,6 +16,8 @@ use analysis::{FailureCost, Finding, FirstScreen, Severity, Vocabulary, is_on_se
 
 /// Lines of the report; the program says below it where the run is kept.
 const LINES: usize = 24;
+/// Lines of a doubt, where little room is left.
+const DOUBT: usize = 5;
 /// Columns of the names on the left.
 const NAMES: usize = 14;
 /// The run and its command are shown even where there is little room.
@@ -52,6 +54,8 @@ pub(super) fn write(
     // What makes the result doubtful comes before facts of the run.
     let urgent = findings.shown().next().filter(|finding| finding.severity() == Severity::Doubt);
     let urgent = urgent.map(|finding| written(width, |terminal| findings.paragraph(terminal, finding))).transpose()?;
+    // What a failure cost takes many lines, and a doubt is shown all the same.
+    let room = if run.steps.iter().any(|step| step.failure.is_some()) { room.max(DOUBT) } else { room };
     let reserved = urgent.map_or(0, |text| lines_of(&text)).min(room);
     let mut room = room - reserved;
     let mut facts = Vec::new();

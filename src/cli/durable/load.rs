@@ -36,7 +36,7 @@ Examples:
     --witness 10.0.0.9
 
 Cut the power while it goes on. Ctrl-C ends it in order, which proves nothing. The witness must be on a machine that keeps its power: \
-`plimsoll durable witness`. Everything is made on the target before the witness is told, so a failure leaves nothing behind.";
+`plimsoll durable witness`. Everything is made on the target before the witness is told, so a failure leaves no load behind. What was on a device before is gone then.";
 
 pub(super) const LOAD_EXAMPLES: &str = "\
 Examples:
@@ -160,6 +160,7 @@ impl CommitArgs {
         DryRun::default()
             .fact("target", &self.target.target)
             .fact("make", size)
+            .facts("overwrite", self.target.target.device().map(|path| format!("all data on `{}`", path.display())))
             .fact("sessions", shape.sessions)
             .facts("means", means)
             .facts("for", self.duration.map(|Seconds(time)| time))
@@ -288,7 +289,7 @@ fn make(target: &mut dyn CommitTarget, shape: &Shape, interrupt: &Interrupt) -> 
     say_notes(target);
     made.map_err(|error| match (error, interrupt.exit()) {
         (TargetError::Interrupted, Some(exit)) => {
-            Failure::new("interrupted before the load; what was made is removed").with_exit(exit)
+            Failure::new("interrupted before the load, and no load is left there").with_exit(exit)
         }
         (error, _) => Failure::from(error),
     })

@@ -6,7 +6,7 @@ mod verify;
 mod witness;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::{Args, Subcommand};
@@ -74,13 +74,24 @@ enum CommitAddress {
     /// `raw:DEVICE`: on a block device itself. Nothing else of the program has such targets: `plimsoll io` has paths.
     Device(PathBuf),
     /// What other commands know as well.
-    Of(TargetAddress),
+    Of(Box<TargetAddress>),
 }
 
 impl CommitAddress {
+    /// The device that is written to without a file system.
+    fn device(&self) -> Option<&Path> {
+        match self {
+            Self::Device(path) => Some(path),
+            Self::Of(_) => None,
+        }
+    }
+
     /// Whether commits are blocks of ours.
     fn is_in_blocks(&self) -> bool {
-        matches!(self, Self::Device(_) | Self::Of(TargetAddress::Directory(_)))
+        match self {
+            Self::Device(_) => true,
+            Self::Of(address) => matches!(**address, TargetAddress::Directory(_)),
+        }
     }
 }
 
@@ -92,7 +103,7 @@ impl FromStr for CommitAddress {
             Some("") => Err(ConfigError::Target(TargetProblem::NoPath { kind: "raw".to_owned() })),
             Some(path) if path.chars().any(char::is_control) => Err(ConfigError::Target(TargetProblem::Unprintable)),
             Some(path) => Ok(Self::Device(path.into())),
-            None => text.parse().map(Self::Of),
+            None => text.parse().map(|address| Self::Of(Box::new(address))),
         }
     }
 }
@@ -172,7 +183,7 @@ Examples:
   plimsoll durable drop --target dir:/u01/durable --dry-run
   plimsoll durable drop --target postgres://bench@db1/bench --yes
 
-Only what a load of commits made is removed, whole or not. A private server (`pg:DIR`, `my:DIR`) is removed whole if it holds no other \
+Only what a load of commits made is removed, whole or not. On a device that is its heading; the blocks stay. A private server (`pg:DIR`, `my:DIR`) is removed whole if it holds no other \
 data of Plimsoll.";
 
 /// Arguments of `plimsoll durable drop`.

@@ -4,6 +4,7 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -22,6 +23,8 @@ use model::units::{Nanos, group_thousands};
 
 /// How often a command that cuts is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// A load that said nothing for longer is not known to be under way.
+const SPEAKS_WITHIN: Duration = Duration::from_millis(1500);
 /// How long it may still say how it ended when the witness has ended.
 const SAYS_IN: Duration = Duration::from_secs(3);
 
@@ -87,30 +90,84 @@ pub(in crate::cli) struct Arguments {
 struct Cut<'a> {
     command: &'a str,
     after: Duration,
-    /// Told that a load has begun, or that the witness has ended.
-    heard: Receiver<()>,
+    /// Told that a load has begun; cut off when the witness has ended.
+    begun: Receiver<()>,
+    load: &'a Heard,
+    interrupt: &'a Interrupt,
+}
+
+/// When a load was heard last.
+#[derive(Default)]
+struct Heard(Mutex<Option<Instant>>);
+
+impl Heard {
+    fn tell(&self, event: &Event) {
+        let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            Event::Opened { .. } | Event::Heard => *heard = Some(Instant::now()),
+            Event::Ended => *heard = None,
+            Event::TurnedAway { .. } => {}
+        }
+    }
+
+    /// Whether one is under way now: it speaks twice a second.
+    fn is_there(&self) -> bool {
+        let heard = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.is_some_and(|heard| heard.elapsed() < SPEAKS_WITHIN)
+    }
+}
+
+/// What came of a cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Came {
+    /// Its command was not run: no load was under way.
+    NotRun,
+    /// It ended well, or did not say how it ended.
+    Run,
+    /// It failed, and said so.
+    Failed,
 }
 
 impl Cut<'_> {
-    /// Waits for its time, and for the end of the command. Whether it was run.
-    fn run(self) -> Result<bool, Failure> {
-        // Without a load, or once it is over, nothing is cut.
-        if self.heard.recv().is_err() || self.heard.recv_timeout(self.after) != Err(RecvTimeoutError::Timeout) {
-            return Ok(false);
+    /// Waits for its time, and for the end of the command.
+    fn run(self) -> Came {
+        let is_time =
+            self.begun.recv().is_ok() && self.begun.recv_timeout(self.after) == Err(RecvTimeoutError::Timeout);
+        if !is_time || !self.load.is_there() {
+            return Came::NotRun;
         }
         say::line(format_args!("{} cutting: `{}`", now(), shown(self.command)));
+        self.carry_out().unwrap_or_else(|failure| {
+            // At once: the witness goes on for as long as the load does.
+            if let Failure::Reported(reported) = failure {
+                say::error(&reported.message);
+            }
+            Came::Failed
+        })
+    }
+
+    fn carry_out(&self) -> Result<Came, Failure> {
         let mut process = Some(shell::shell(self.command, Stdio::null())?);
         let mut over: Option<Instant> = None;
-        // Once the power is gone, the command need not say so.
-        while process.is_some() && over.is_none_or(|over| over.elapsed() < SAYS_IN) {
+        while process.is_some() {
+            if self.interrupt.stop().is_asked() {
+                shell::end_group(process.take());
+                say::note("the command that cuts was ended");
+                return Ok(Came::Failed);
+            }
+            // Once the power is gone, the command need not say so.
+            if over.is_some_and(|over| over.elapsed() >= SAYS_IN) {
+                say::note("the command that cuts still runs");
+                return Ok(Came::Run);
+            }
             shell::ended(&mut process, Some(self.command))?;
             if over.is_some() {
                 std::thread::sleep(LOOK_EVERY);
-            } else if self.heard.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Disconnected) {
+            } else if self.begun.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Disconnected) {
                 over = Some(Instant::now());
             }
         }
-        Ok(true)
+        Ok(Came::Run)
     }
 }
 
@@ -145,14 +202,29 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         let failure = Failure::of_file("make", notes, &error);
         if is_there { failure.with_hint(hint) } else { failure }
     })?;
+    let load = Heard::default();
     std::thread::scope(|scope| {
-        let (tells, heard) = mpsc::channel();
-        let cut = arguments.cut.as_deref().map(|command| {
-            let cut = Cut { command, after: arguments.cut_after.0.as_duration(), heard };
-            scope.spawn(move || cut.run())
-        });
+        let (tells, begun) = mpsc::channel();
+        let cut = match arguments.cut.as_deref() {
+            Some(command) => {
+                let after = arguments.cut_after.0.as_duration();
+                let cut = Cut { command, after, begun, load: &load, interrupt: &interrupt };
+                let thread = std::thread::Builder::new().name("cut".to_owned());
+                match thread.spawn_scoped(scope, move || cut.run()) {
+                    Ok(cut) => Some(cut),
+                    Err(error) => {
+                        writer.discard();
+                        return Err(Failure::new(format_args!("no thread for `--cut`: {error}")));
+                    }
+                }
+            }
+            None => None,
+        };
         let tell = |event: &Event| {
-            say::line(format_args!("{} {event}", now()));
+            load.tell(event);
+            if !matches!(event, Event::Heard | Event::Ended) {
+                say::line(format_args!("{} {event}", now()));
+            }
             if matches!(event, Event::Opened { .. }) {
                 // Without a cut nothing hears it.
                 let _ = tells.send(());
@@ -174,14 +246,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             None => witness::listen(std::io::stdin(), writer, interrupt.flag(), &tell),
         };
         drop(tells);
-        let was_cut = cut.map(|cut| cut.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        let exit = conclude(&summary?, arguments, &interrupt)?;
-        match was_cut {
-            Some(Ok(false)) => say::note("nothing was cut: no load was under way at that time"),
-            Some(Err(failure)) => return Err(failure),
-            Some(Ok(true)) | None => {}
+        let came = cut.map(|cut| cut.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        let summary = summary?;
+        let exit = conclude(&summary, arguments, &interrupt)?;
+        let is_silent = summary.closing.as_ref().is_some_and(|closing| closing.how == How::Silent);
+        match came {
+            Some(Came::NotRun) => say::error("nothing was cut: no load was under way at that time"),
+            // A command that reaches the machine that it cuts ends with an error because it worked.
+            Some(Came::Failed) if !is_silent => {}
+            _ => return Ok(exit),
         }
-        Ok(exit)
+        Ok(interrupt.exit().unwrap_or(Exit::CouldNot))
     })
 }
 

@@ -33,7 +33,7 @@ pub enum Measure {
     Quantile(Subject, f64),
     /// What the device that was busiest did.
     Busiest(Metric),
-    /// What failures cost, in nanoseconds: of fewer than three the longest, of which nothing says how much it scatters.
+    /// What failures cost, in nanoseconds: of fewer than three the median, of which nothing says how much it scatters.
     Failure(FailureTime),
 }
 
@@ -42,22 +42,25 @@ pub enum Measure {
 pub enum FailureTime {
     /// Without a completed operation.
     Pause,
-    /// Of the operation that waited longest.
+    /// Of the operation of the window that waited longest.
     Longest,
-    /// From the recovery, or from the failure where that was not noted, until seconds are as before.
+    /// From the failure until seconds are as before.
     Recovery,
+    /// No time: how many operations failed, or were not sent or ended.
+    Lost,
 }
 
 impl FailureTime {
-    const ALL: [Self; 3] = [Self::Pause, Self::Longest, Self::Recovery];
+    const ALL: [Self; 4] = [Self::Pause, Self::Longest, Self::Recovery, Self::Lost];
 
     fn of(self, cost: &FailureCost) -> Option<u64> {
         match (self, cost.pause) {
-            (Self::Pause, Pause::Seen { length_ns, .. }) => Some(length_ns),
+            (Self::Pause, Pause::Seen { length_ns, .. } | Pause::AtLeast { length_ns }) => Some(length_ns),
             // None was seen, and one shorter than a second may have been.
-            (Self::Pause, Pause::None | Pause::AtLeast { .. }) => None,
+            (Self::Pause, Pause::None) => None,
             (Self::Longest, _) => cost.longest_ns,
-            (Self::Recovery, _) => cost.recovery_ns(),
+            (Self::Recovery, _) => cost.as_before_ns.map(|at_ns| at_ns.saturating_sub(cost.failed_ns)),
+            (Self::Lost, _) => Some(cost.lost()),
         }
     }
 }
@@ -100,8 +103,9 @@ impl fmt::Display for Measure {
             Self::Quantile(subject, quantile) => f.write_str(&judged(subject, *quantile).what()),
             Self::Busiest(metric) => write!(f, "{} of the busiest device", metric.heading()),
             Self::Failure(FailureTime::Pause) => f.write_str("pause of the failure"),
-            Self::Failure(FailureTime::Longest) => f.write_str("longest wait of the failure"),
-            Self::Failure(FailureTime::Recovery) => f.write_str("until as before the failure"),
+            Self::Failure(FailureTime::Longest) => f.write_str("longest wait of the window"),
+            Self::Failure(FailureTime::Recovery) => f.write_str("from failure until as before"),
+            Self::Failure(FailureTime::Lost) => f.write_str("operations lost by the failure"),
         }
     }
 }
@@ -158,6 +162,7 @@ impl Measure {
     /// What its figures are in.
     pub fn unit(&self) -> FigureUnit {
         match self.metric().map(Metric::unit) {
+            None if *self == Self::Failure(FailureTime::Lost) => FigureUnit::PerSecond,
             None | Some(MetricUnit::Milliseconds) => FigureUnit::Nanoseconds,
             Some(MetricUnit::Percent) => FigureUnit::Percent,
             Some(_) => FigureUnit::PerSecond,
@@ -250,10 +255,15 @@ impl Measure {
             [Some(one), Some(other)] => Some(([one, other], Evidence::Repeats(costs[0].len(), costs[1].len()))),
             _ => None,
         };
-        let longest = |times: &Option<Vec<f64>>| times.as_ref()?.iter().copied().reduce(f64::max);
-        let values = samples
-            .as_ref()
-            .map_or_else(|| times.each_ref().map(longest), |([a, b], _)| [Some(a.value), Some(b.value)]);
+        let middle = |times: &Option<Vec<f64>>| {
+            let mut times = times.clone()?;
+            times.sort_by(f64::total_cmp);
+            times.get(times.len() / 2).copied()
+        };
+        let values = match &samples {
+            Some(([a, b], _)) => [Some(a.value), Some(b.value)],
+            None => times.each_ref().map(middle),
+        };
         Prepared { measure: self, values, samples }
     }
 

@@ -100,11 +100,14 @@ fn settings(run: &Run) -> Vec<Setting> {
     add("cache", Work, bytes(target.cache_bytes));
     add("made by", Work, Some(run.tool.name.clone()));
     add("verification", Work, Some(if verifies(run) { "on" } else { "off" }.to_owned()));
-    add(
-        "failure",
-        Work,
-        Some(if run.steps.iter().any(|step| step.failure.is_some()) { "one, marked" } else { "none" }.to_owned()),
-    );
+    let marks = run.steps.iter().find_map(|step| Some((step.window.warmup_ns, step.failure?)));
+    add("failure", Work, Some(if marks.is_some() { "one, marked" } else { "none" }.to_owned()));
+    // It takes a little longer each time.
+    let whole = |ns: u64| format!("{} s", ns / 1_000_000_000);
+    let failed = marks.map(|(warmup_ns, marks)| whole(marks.failed_ns.saturating_sub(warmup_ns)));
+    add("failure after", Incidental, failed);
+    let recovery = marks.and_then(|(_, marks)| Some(marks.recovered_ns?.saturating_sub(marks.failed_ns)));
+    add("recovery after the failure", Incidental, recovery.map(whole));
     for (name, value) in &run.tags {
         let is_incidental = model::record::INCIDENTAL.contains(&name.as_str()) || model::record::is_mark(name);
         let bearing = if is_incidental { Incidental } else { Varied };

@@ -98,11 +98,15 @@ fn failure_tiles(cost: &FailureCost) -> Vec<Tile> {
         Pause::Seen { length_ns, .. } => Nanos(length_ns).to_string(),
         Pause::AtLeast { length_ns } => format!("at least {}", Nanos(length_ns)),
     };
-    let since = if cost.recovered_ns.is_some() { "after the recovery" } else { "after the failure" };
+    let (as_before, since) = match cost.as_before_ns.map(|at_ns| cost.since(at_ns)) {
+        Some(words) => words.split_once(" after ").map(|(time, since)| (time.to_owned(), format!("after {since}"))),
+        None => None,
+    }
+    .unzip();
     vec![
         tile("Pause", Some(pause), "without a completed operation"),
-        tile("Longest wait", time(cost.longest_ns), "of one operation"),
-        tile("As before", time(cost.recovery_ns()), since),
+        tile("Longest wait", time(cost.longest_ns), "of one operation of the window"),
+        tile("As before", as_before, since.as_deref().unwrap_or("within the window")),
         tile("Failed", Some(group_thousands(cost.lost() as f64)), "operations, or not sent or ended"),
     ]
 }
@@ -154,16 +158,20 @@ impl FirstScreen {
         };
         match FailureCost::of(run) {
             // What limited the load says nothing of one whose target failed, nor can be planned by it.
-            Some(cost) => Self {
-                result: cost.result(),
-                tiles: failure_tiles(&cost),
-                limited_by: None,
-                plan_for: None,
-                waits: None,
-                stalls: None,
-                next: None,
-                ..screen
-            },
+            Some(cost) => {
+                let answer = screen.verdict.map(|word| format!("{word}: ")).unwrap_or_default();
+                let doubt = opening.doubt.as_ref().map(|doubt| format!("not reliable ({}): ", doubt.phrase));
+                Self {
+                    result: format!("{answer}{}{}", doubt.unwrap_or_default(), cost.result()),
+                    tiles: failure_tiles(&cost),
+                    limited_by: None,
+                    plan_for: None,
+                    waits: None,
+                    stalls: None,
+                    next: screen.next.filter(|_| screen.is_doubtful),
+                    ..screen
+                }
+            }
             None => screen,
         }
     }

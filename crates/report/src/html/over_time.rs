@@ -579,7 +579,9 @@ impl<'a> Timeline<'a> {
             let recovery = marks.recovered_ns.map(|ns| mark(at(ns), "recovery"));
             Some(std::iter::once(mark(at(marks.failed_ns), "failure")).chain(recovery))
         };
-        self.steps.iter().filter_map(of_step).flatten().collect()
+        let end_s = self.end();
+        let is_drawn = |mark: &Mark| matches!(mark.at, At::X(at_s) if at_s <= end_s);
+        self.steps.iter().filter_map(of_step).flatten().filter(is_drawn).collect()
     }
 
     /// A line of one value a second; seconds without it are gaps.

@@ -26,12 +26,10 @@ pub fn failure_rows(cost: &FailureCost, demands: &[FailureDemand]) -> Vec<(&'sta
         },
     ));
     rows.extend(
-        cost.longest_ns.map(|ns| ("longest", format!("{} for one operation, from due to finished", Nanos(ns)))),
+        cost.longest_ns
+            .map(|ns| ("longest", format!("{} for one operation of the window, from due to finished", Nanos(ns)))),
     );
-    let when = |at_ns: u64| match cost.recovered_ns.filter(|recovered_ns| *recovered_ns <= at_ns) {
-        Some(recovered_ns) => format!("{} after the recovery", Nanos(at_ns - recovered_ns)),
-        None => format!("{} after the failure", Nanos(at_ns.saturating_sub(cost.failed_ns))),
-    };
+    let when = |at_ns: u64| cost.since(at_ns);
     if let Some(backlog) = cost.backlog {
         let gone = cost.gone_ns.map(|at_ns| format!(", the last ended {}", when(at_ns)));
         let backlog = group_thousands(backlog as f64);
