@@ -87,18 +87,20 @@ impl Place {
     }
 }
 
+/// Attempts at what others may disturb.
+const ATTEMPTS: u32 = 3;
+
 /// Tries again if the device gave less than `allowed` lets through in some seconds: then the device was the limit there and
-/// not the throttle, as when somebody else uses it. If that is so in most seconds of each attempt, nothing is known of the throttle.
+/// not the throttle, as when another program uses it. If that is so in each attempt, nothing is known of the throttle.
 fn repeated(what: &str, allowed: impl Fn(u64) -> u32, mut attempt: impl FnMut() -> (Run, Result<(), String>)) {
-    const ATTEMPTS: u32 = 3;
-    for left in (0..ATTEMPTS).rev() {
+    for _ in 0..ATTEMPTS {
         let (run, Err(why)) = attempt() else { return };
         let seconds = run.steps.iter().flat_map(|step| step.intervals.iter().filter(|second| !second.warmup));
         let given: Vec<(u64, u64)> =
             seconds.map(|second| (second.offset_ns / 1_000_000_000, second.counters.operations.unwrap())).collect();
         let is_starved = |(second, operations): &&(u64, u64)| (*operations as f64) < 0.98 * f64::from(allowed(*second));
         let starved = given.iter().filter(is_starved).count();
-        assert!(2 * starved > given.len() || (starved > 0 && left > 0), "{what}: {why}\n{given:?}");
+        assert!(starved > 0, "{what}: {why}\n{given:?}");
         eprintln!("{what}: the device itself gave less in {starved} seconds: {given:?}\n({why})");
     }
     skip(format_args!("{what}: the device gives less than the throttle lets through"));
@@ -271,8 +273,11 @@ fn pulses_tell_a_throttle_from_the_device() {
             },
         );
     }
-    let run = place.sweep("16,64", &[]);
-    assert_ne!(pulsed(&run), Some(PulseVerdict::Burst), "nothing limits it: {}", sentences(&reported(&run)));
+    // Others on the disk can look like a limit: not each time.
+    let is_burst = |run: &Run| pulsed(run) == Some(PulseVerdict::Burst);
+    let limited: Vec<Run> = (0..ATTEMPTS).map(|_| place.sweep("16,64", &[])).take_while(is_burst).collect();
+    let said = || limited.iter().map(|run| sentences(&reported(run))).collect::<String>();
+    assert!(limited.len() < ATTEMPTS as usize, "nothing limits it: {}", said());
 }
 
 #[test]

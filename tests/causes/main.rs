@@ -458,10 +458,9 @@ fn on_a_server(kind: Kind) {
     let settings: &[&str] = if is_torture() { &[] } else { &["fsync=off"] };
     with_orders(kind, settings, |place, table, server| {
         let quota = Bound::processors(0.4).and_then(|quota| quota.holding(&server.pids()));
+        let beside = [OTHERS, &[Cause::Generator, Cause::MayLose]].concat();
         match &quota {
-            Ok(_) => {
-                judge_orders(place, table, server, "a quota of 0.4 processors", &[Cause::Quota], &[Cause::MayLose])
-            }
+            Ok(_) => judge_orders(place, table, server, "a quota of 0.4 processors", &[Cause::Quota], &beside),
             Err(why) => skip(format_args!("no quota was planted: {why}")),
         }
         drop(quota);

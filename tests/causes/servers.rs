@@ -1,12 +1,12 @@
 //! Servers below which something is planted: started here, so that their processes can be moved into control groups.
 
 use std::fs;
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use test_support::ports;
 use test_support::skip::skip;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl Server {
         let directory = below.join("server");
         make(&directory);
         let data = directory.join("data");
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = ports::free();
         let missing = || skip(format_args!("{} is not installed, so nothing was planted below it", kind.name()));
         let (process, address) = match kind {
             Kind::Postgres => {

@@ -114,7 +114,7 @@ fn configuration(directory: &Path) -> String {
     let at = directory.display();
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     let host = host.trim();
-    let [controller, one, two] = [0, 1, 2].map(|_| super::free_port());
+    let [controller, one, two] = [0, 1, 2].map(|_| super::ports::free());
     format!(
         "ClusterName=one\n\
          SlurmctldHost={host}(127.0.0.1)\n\

@@ -134,9 +134,13 @@ impl Client {
         }
     }
 
-    pub fn flow(&self, number: u32, carries: Carries) -> Result<TcpStream, WireError> {
-        // On a slow machine connections take their time, and who says nothing for ten seconds is taken for gone.
+    /// On a slow machine work takes its time, and who says nothing for ten seconds is taken for gone.
+    pub fn is_here(&self) {
         let _ = self.control.send(&FromClient::Alive);
+    }
+
+    pub fn flow(&self, number: u32, carries: Carries) -> Result<TcpStream, WireError> {
+        self.is_here();
         let stream = TcpStream::connect(self.address).unwrap();
         prove_data(&stream, &self.session, self.test, Flow { number, carries }, soon())?;
         stream.set_read_timeout(Some(PATIENCE)).unwrap();

@@ -106,6 +106,7 @@ fn redo_is_written_durably_and_goes_around_in_files_without_names() {
     let mut stream = client.flow(0, Carries::Exchanges).unwrap();
     client.begin();
     for number in 0..20 {
+        client.is_here();
         let answer = exchange(&mut stream, RequestHead { is_durable: number % 2 == 0, ..asking(8_192, 32, number) });
         assert_eq!(answer.status, Status::Done);
         assert_eq!(answer.durable_ns > 0, number % 2 == 0);

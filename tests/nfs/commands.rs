@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 use crate::ganesha::Ganesha;
 use crate::scratch::scratch;
+use test_support::patience::patiently;
 
 fn plimsoll(place: &TempDir, words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
@@ -200,11 +201,19 @@ fn the_engine_has_its_files_there_and_recovers_them() {
     assert_eq!(names(&ganesha.exported("ora")), [""; 0]);
 }
 
+/// Seconds that a server may be silent; after five times that it is given up.
+const TIMEOUTS: [u32; 2] = [1, 3];
+
 #[test]
 fn a_disk_group_with_a_member_on_the_server_goes_on_when_the_server_dies() {
+    patiently(TIMEOUTS, goes_on_when_the_server_dies);
+}
+
+fn goes_on_when_the_server_dies(timeout: u32) {
     let Some(mut ganesha) = Ganesha::start() else { return };
     let place = scratch();
-    let spec = format!("data=normal,au=1M,size=16M:here.dat|{}", ganesha.url("member.dat", "&timeout=1"));
+    let member = ganesha.url("member.dat", &format!("&timeout={timeout}"));
+    let spec = format!("data=normal,au=1M,size=16M:here.dat|{member}");
     let load = ["io", "run", "--group", &spec, "--size=8M", "--pattern=randrw", "--verify", "--depth=8", "--quiet"];
     let load: Vec<&str> = load.into_iter().chain(["--warmup=0s"]).collect();
     done(&place, &[&load[..], &["--duration=1s"]].concat());
@@ -215,7 +224,8 @@ fn a_disk_group_with_a_member_on_the_server_goes_on_when_the_server_dies() {
     assert!(members("reads").iter().chain(&members("writes")).all(|count| *count > 0), "each is counted by itself");
     assert_eq!(fs::metadata(ganesha.exported("member.dat")).unwrap().len(), 16 << 20);
 
-    let words = [&load[..], &["--duration=12s"]].concat();
+    let duration = format!("--duration={}s", 5 * timeout + 7);
+    let words = [&load[..], &[duration.as_str()]].concat();
     let child = plimsoll(&place, &words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let patience = Instant::now() + Duration::from_secs(60);
     // Its members are open by then, and the load has begun or does so now.
@@ -280,9 +290,13 @@ fn a_run_ends_when_its_file_is_replaced_on_the_server() {
 
 #[test]
 fn a_run_on_a_group_without_copies_says_which_server_died() {
+    patiently(TIMEOUTS, says_which_server_died);
+}
+
+fn says_which_server_died(timeout: u32) {
     let Some(mut ganesha) = Ganesha::start() else { return };
     let place = scratch();
-    let url = ganesha.url("member.dat", "&timeout=1");
+    let url = ganesha.url("member.dat", &format!("&timeout={timeout}"));
     let spec = format!("data=external,au=1M,size=16M:{url}");
     let load = ["io", "run", "--group", &spec, "--size=8M", "--pattern=randrw", "--depth=8", "--warmup=0s", "--quiet"];
     let said = harmed(&place, &load, || ganesha.kill());

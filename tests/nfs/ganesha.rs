@@ -1,7 +1,7 @@
 //! A real NFS server, nfs-ganesha as Debian has it, on ports of its own of 127.0.0.1, without a daemon manager and a port mapper.
 
 use std::fs::{self, File};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use crate::scratch::scratch;
 use crate::skip::skip;
 use tempfile::TempDir;
+use test_support::ports::free;
 
 /// Files that the server and its tests may have open.
 const OPEN_FILES: u32 = 8192;
@@ -26,10 +27,6 @@ pub struct Ganesha {
     mount_port: u16,
     library: PathBuf,
     started: Option<Instant>,
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// Where Debian puts libraries, whatever the processor.
@@ -63,8 +60,7 @@ impl Ganesha {
             skip("no C compiler makes what stands in for a port mapper");
             return None;
         }
-        let mut ganesha =
-            Self { directory, server: None, port: free_port(), mount_port: free_port(), library, started: None };
+        let mut ganesha = Self { directory, server: None, port: free(), mount_port: free(), library, started: None };
         for folder in ["export", "recovery"] {
             fs::create_dir(ganesha.path(folder)).unwrap();
         }

@@ -26,23 +26,22 @@ fn blind() -> Site {
     site
 }
 
+const UPDATES: [&str; 8] = ["slob", "run", "--send", "statement", "UPDATE_PCT=100", "WORK_UNIT=4", "--warmup", "0"];
+
 /// Measures 400 updates or so, with these words besides.
 fn measured(site: &Site, words: &[&str]) -> Said {
-    let load =
-        ["slob", "run", "--send", "statement", "WORK_LOOP=200", "UPDATE_PCT=100", "WORK_UNIT=4", "--warmup", "0"];
-    site.run(&[&load, words].concat())
+    site.run(&[&UPDATES[..], &["WORK_LOOP=200"], words].concat())
+}
+
+/// The same or more, with what the server counted.
+fn counted(site: &Site) -> Said {
+    let lengths = ["WORK_LOOP=200", "WORK_LOOP=800", "WORK_LOOP=3200"];
+    site.counted_to_the_end(lengths, |length| site.run(&[&UPDATES[..], &[length]].concat()))
 }
 
 fn refuse(site: &Site, part: &str, code: u32) {
     let message = "identifier must be declared, or is no table".to_owned();
     site.model.with(|database| database.refused.push((part.to_owned(), code, message)));
-}
-
-/// The run that was kept last, and its directory.
-fn kept(site: &Site) -> (Json, PathBuf) {
-    let directory = site.place.path("plimsoll-runs").join(site.place.runs().pop().unwrap());
-    let text = std::fs::read_to_string(directory.join("run.json")).unwrap();
-    (serde_json::from_str(&text).unwrap(), directory)
 }
 
 fn full(site: &Site, directory: &Path) -> String {
@@ -76,7 +75,7 @@ fn a_report_is_kept_and_laid_beside_what_was_counted() {
     site.set_up();
     let said = measured(&site, &["--awr", CONSENT]);
     assert_eq!(said.code, Some(0), "{said}");
-    let (run, directory) = kept(&site);
+    let (run, directory) = site.kept();
     let step = &run["steps"][0];
     let report = &step["own_reports"][0];
     // One to learn how long it takes, and one at each edge.
@@ -115,7 +114,7 @@ fn the_first_snapshot_comes_late_in_a_long_warm_up_and_before_a_short_one() {
     site.set_up();
     let load = ["slob", "run", "--send", "statement", "WORK_LOOP=200", "WORK_UNIT=4", "--warmup", "3s"];
     site.done(&[&load, &["--awr", CONSENT][..]].concat());
-    let report = kept(&site).0["steps"][0]["own_reports"][0].clone();
+    let report = site.kept().0["steps"][0]["own_reports"][0].clone();
     let [lead_ns, lag_ns] = ["lead_ns", "lag_ns"].map(|name| report[name].as_u64().unwrap());
     assert!(lag_ns > 0, "{report}");
     // Where a snapshot takes long, three seconds are short: then it was there before all load.
@@ -130,7 +129,7 @@ fn what_other_sessions_did_is_named_where_the_report_has_more() {
     site.model.with(|database| database.snapshots.planted = Some(("user commits", 1_000_000)));
     let said = measured(&site, &["--awr", CONSENT]);
     assert_eq!(said.code, Some(0), "{said}");
-    let full = full(&site, &kept(&site).1);
+    let full = full(&site, &site.kept().1);
     assert!(line(&full, "commits").contains("other sessions"), "{full}");
 }
 
@@ -146,7 +145,7 @@ fn a_real_report_is_read_as_import_reads_it() {
     site.set_up();
     let said = measured(&site, &["--awr", CONSENT]);
     assert_eq!(said.code, Some(0), "{said}");
-    let (run, directory) = kept(&site);
+    let (run, directory) = site.kept();
     let kept = std::fs::read_to_string(directory.join("awr-0-0.txt")).unwrap_or_else(|error| panic!("{error}: {said}"));
     assert_eq!(kept, text);
     let counted = &run["steps"][0]["own_reports"][0]["counted"];
@@ -223,9 +222,14 @@ const FIGURES: [&str; 19] = [
 ];
 /// Per cent: on a busy machine the load has begun when the counters are read for the first time.
 const MAX_APART: f64 = 10.0;
-const LOAD: [&str; 8] =
-    ["slob", "run", "--send", "statement", "RUN_TIME=4", "UPDATE_PCT=30", "WORK_UNIT=4", "--warmup=0"];
+const LOAD: [&str; 7] = ["slob", "run", "--send", "statement", "UPDATE_PCT=30", "WORK_UNIT=4", "--warmup=0"];
 const REPORTS: [(&str, &[&str]); 2] = [("AWR", &["--awr", CONSENT]), ("Statspack", &["--statspack"])];
+
+/// Puts the load on, with the words for a report.
+fn loaded(site: &Site, words: &[&str]) -> Said {
+    let load = |length: &str| site.done(&[&LOAD[..], &[length], words].concat());
+    site.counted_to_the_end(["RUN_TIME=4", "RUN_TIME=16", "RUN_TIME=64"], load)
+}
 
 #[test]
 fn both_reports_have_our_figures() {
@@ -234,12 +238,12 @@ fn both_reports_have_our_figures() {
         site.set_up();
         // AWR's is of a pluggable database.
         site.model.with(|database| database.is_alone = kind == "Statspack");
-        let said = site.done(&[&LOAD[..], words].concat());
+        let said = loaded(&site, words);
         assert!(
             line(&said.stdout, "Own report").contains(&format!("{kind}: figures that both have 19, agree")),
             "{said}"
         );
-        let (run, directory) = kept(&site);
+        let (run, directory) = site.kept();
         let full = full(&site, &directory);
         let lines = beside(&full, kind);
         assert_eq!(lines.iter().map(|line| line[0].as_str()).collect::<Vec<_>>(), FIGURES, "{full}");
@@ -262,9 +266,9 @@ fn writes_are_known_where_a_pluggable_database_counts_its_writers_and_unknown_el
         let site = site();
         site.set_up();
         site.model.with(|database| database.counters.hides_writers = hides_writers);
-        let said = measured(&site, &[]);
+        let said = counted(&site);
         assert_eq!(said.code, Some(0), "{said}");
-        let counters = kept(&site).0["steps"][0]["servers"][0]["counters"].clone();
+        let counters = site.kept().0["steps"][0]["servers"][0]["counters"].clone();
         for name in ["physical_writes", "physical_write_bytes", "redo_writes"] {
             let written = counters.get(name).and_then(Json::as_u64);
             assert!(if hides_writers { written.is_none() } else { written > Some(100) }, "{name}: {counters}");
@@ -281,11 +285,11 @@ fn an_older_release_shows_as_much_as_it_has() {
         site.model.with(|database| database.is_alone = is_alone);
         refuse(&site, "total_waits_fg", 904);
         refuse(&site, "event_histogram_micro", 942);
-        let said = measured(&site, &[]);
+        let said = counted(&site);
         assert_eq!(said.code, Some(0), "{said}");
         assert!(said.stderr.contains("of this release lacks a column (ORA-00904)"), "{said}");
         assert_eq!(said.stderr.contains("in whole milliseconds alone"), is_alone, "{said}");
-        let (run, _) = kept(&site);
+        let (run, _) = site.kept();
         let waits = run["steps"][0]["waits"].as_array().unwrap();
         let reads = waits.iter().find(|wait| wait["event"] == "db file sequential read").unwrap();
         assert_eq!(reads["reported"][0]["by"], "all", "{reads}");
@@ -301,10 +305,10 @@ fn what_a_report_has_besides_is_found() {
         let site = site();
         site.set_up();
         site.model.with(|database| database.snapshots.planted = Some(("physical read IO requests", 1_000_000)));
-        let said = site.done(&[&LOAD[..], words].concat());
+        let said = loaded(&site, words);
         let own = line(&said.stdout, "Own report").to_owned();
         assert!(own.contains("both have 19") && own.contains("differ "), "{said}");
-        let full = full(&site, &kept(&site).1);
+        let full = full(&site, &site.kept().1);
         assert_eq!(
             full.contains("Statspack of a pluggable database keeps rows of the plain views"),
             kind == "Statspack"
@@ -323,7 +327,7 @@ fn what_statspack_counted_is_kept_as_a_report_that_can_be_imported() {
     site.model.with(|database| database.snapshots.planted = Some(("physical read bytes", 9_876_543_210_987_654)));
     let said = measured(&site, &["--statspack"]);
     assert_eq!(said.code, Some(0), "{said}");
-    let (run, directory) = kept(&site);
+    let (run, directory) = site.kept();
     let report = &run["steps"][0]["own_reports"][0];
     assert_eq!((report["kind"].as_str(), report["file"].as_str()), (Some("Statspack"), Some("statspack-0-0.txt")));
     let file = directory.join("statspack-0-0.txt");
@@ -365,7 +369,7 @@ fn statspack_gives_its_snapshots_where_its_tables_may_not_be_read() {
     ] {
         assert!(said.stderr.contains(part), "`{part}` is not in:\n{said}");
     }
-    let (run, directory) = kept(&site);
+    let (run, directory) = site.kept();
     let report = &run["steps"][0]["own_reports"][0];
     assert_eq!((report["kind"].as_str(), &report["counted"]), (Some("Statspack"), &Json::Null), "{report}");
     assert!(!directory.join("statspack-0-0.txt").exists());
@@ -386,7 +390,7 @@ fn statspack_s_snapshots_are_of_one_instance_wherever_a_listener_leads() {
     let said = measured(&site, &["--statspack"]);
     assert_eq!(said.code, Some(0), "{said}");
     let taken = site.model.with(|database| database.snapshots.taken.len());
-    assert_eq!((taken, kept(&site).0["steps"][0]["own_reports"].as_array().map(Vec::len)), (3, Some(1)), "{said}");
+    assert_eq!((taken, site.kept().0["steps"][0]["own_reports"].as_array().map(Vec::len)), (3, Some(1)), "{said}");
     lands_on(&[2]);
     let said = measured(&site, &["--statspack"]);
     assert_eq!(said.code, Some(2), "{said}");
@@ -402,7 +406,7 @@ fn no_report_is_of_two_lives_of_an_instance() {
     let said = measured(&site, &["--statspack"]);
     assert_eq!(said.code, Some(0), "{said}");
     assert!(said.stderr.contains("was started anew") && !said.stderr.contains("spreport"), "{said}");
-    let step = &kept(&site).0["steps"][0];
+    let step = &site.kept().0["steps"][0];
     assert_eq!(step.get("own_reports").and_then(Json::as_array).map_or(0, Vec::len), 0, "{step}");
 }
 
@@ -415,7 +419,7 @@ fn each_instance_of_a_cluster_has_its_report_between_the_same_snapshots() {
     });
     let said = measured(&site, &["--awr", CONSENT]);
     assert_eq!(said.code, Some(0), "{said}");
-    let (run, directory) = kept(&site);
+    let (run, directory) = site.kept();
     let reports = run["steps"][0]["own_reports"].as_array().unwrap();
     let of = |report: &Json| {
         let text = |name: &str| report[name].as_str().unwrap().to_owned();

@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 
 use crate::model::Instance;
 use crate::responder::{Answer, Column, Generation};
-use crate::whole::Site;
+use crate::whole::{Site, intervals, longer};
 
 /// Two instances, the second of which does twice as much, seen by a user who has the rights.
 fn cluster(instances: [Instance; 2]) -> Site {
@@ -24,8 +24,7 @@ fn run(site: &Site, seconds: &str) -> Json {
 
 /// A run in which the servers answered in time, so that it has counts of each: on a busy machine that takes longer.
 fn counted(site: &Site) -> Json {
-    let mut runs = ["2", "8", "32"].into_iter().map(|seconds| run(site, seconds));
-    runs.find(|run| !each(&run["steps"][0], "").is_empty()).expect("no server answered within 32 s")
+    longer(["2", "8", "32"], |seconds| run(site, seconds), |run| !each(&run["steps"][0], "").is_empty())
 }
 
 fn notes(run: &Json) -> Vec<String> {
@@ -46,14 +45,26 @@ fn each(at: &Json, pointer: &str) -> Vec<(String, u64)> {
 
 /// The run's seconds.
 fn seconds(site: &Site, run: &Json) -> Vec<Json> {
-    let file = site.place.path("plimsoll-runs").join(run["id"].as_str().unwrap()).join("intervals.jsonl");
-    std::fs::read_to_string(file).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    intervals(&site.place.path("plimsoll-runs").join(run["id"].as_str().unwrap()))
 }
 
 #[test]
 fn each_instance_is_counted_once_with_its_own_waits_and_seconds() {
-    let site = cluster([Instance::steady(1, "ONE1"), Instance::steady(2, "ONE2")]);
-    let run = run(&site, "3");
+    const SAMPLES: &str = "/session_samples/User I~1O:db file sequential read";
+    let attempt = |seconds: &str| {
+        let site = cluster([Instance::steady(1, "ONE1"), Instance::steady(2, "ONE2")]);
+        let run = run(&site, seconds);
+        (site, run)
+    };
+    let (site, run) = longer(["3", "12", "48"], attempt, |(site, run)| {
+        let is_known = |pointer| {
+            let of_each = each(&run["steps"][0], pointer);
+            of_each.len() == 2 && of_each.iter().all(|(_, counted)| *counted > 0)
+        };
+        let is_second_of_both = |second: &Json| each(second, "/own/user commits").len() == 2;
+        ["/activity/single_block_reads", SAMPLES].into_iter().all(is_known)
+            && seconds(site, run).iter().any(is_second_of_both)
+    });
     let step = &run["steps"][0];
     for pointer in ["/counters/logical_reads", "/own/physical reads direct", "/own/DB time_ns"] {
         let counted = each(step, pointer);
@@ -67,7 +78,7 @@ fn each_instance_is_counted_once_with_its_own_waits_and_seconds() {
     let singles = each(step, "/activity/single_block_reads");
     assert!(singles[0].1 > 0 && singles[1].1 == 2 * singles[0].1, "{singles:?}");
     assert!(each(step, "/sampled_times").iter().all(|(_, looks)| *looks > 0));
-    let seen = each(step, "/session_samples/User I~1O:db file sequential read");
+    let seen = each(step, SAMPLES);
     assert!(seen.iter().all(|(_, sessions)| *sessions > 0), "{seen:?}");
     // Waits are told of each, with buckets, and of all together.
     let waits = |at: &Json| {
@@ -223,14 +234,20 @@ fn scans_are_told_apart_by_whether_they_went_past_the_cache() {
         (0..400).map(|look| Answer::rows(columns.clone(), at(look))).collect()
     };
     let said = |event: &str| {
-        site.model.with(|database| {
-            database.cluster = vec![Instance::steady(1, "ONE1")];
-            database.answered = vec![("gv$session_event".to_owned(), waited(event))];
-        });
-        let run =
-            site.done(&["slob", "run", "RUN_TIME=3", "SCAN_PCT=10", "--warmup", "0", "--json"]).json()["run"].clone();
-        let full = site.place.run(&["report", run["id"].as_str().unwrap(), "--full"]).stdout;
-        (run["steps"][0]["servers"][0]["activity"].clone(), full)
+        let attempt = |length: &str| {
+            site.model.with(|database| {
+                database.cluster = vec![Instance::steady(1, "ONE1")];
+                database.answered = vec![("gv$session_event".to_owned(), waited(event))];
+            });
+            let run =
+                site.done(&["slob", "run", length, "SCAN_PCT=10", "--warmup", "0", "--json"]).json()["run"].clone();
+            let full = site.place.run(&["report", run["id"].as_str().unwrap(), "--full"]).stdout;
+            (run["steps"][0]["servers"][0]["activity"].clone(), full)
+        };
+        let is_known = |activity: &Json| {
+            ["reads_past_cache", "multi_block_reads"].iter().any(|name| activity[*name].as_u64() > Some(0))
+        };
+        longer(["RUN_TIME=3", "RUN_TIME=12", "RUN_TIME=48"], attempt, |(activity, _)| is_known(activity))
     };
     let (activity, full) = said("direct path read");
     assert!(activity["reads_past_cache"].as_u64().unwrap() > 0, "{activity}");

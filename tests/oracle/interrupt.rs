@@ -1,5 +1,6 @@
 //! Ctrl-C while the server works on something that takes long.
 
+use std::io::Read as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -87,6 +88,20 @@ fn interrupt(child: &Child) {
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
 }
 
+/// Reads what it says until these words are there.
+fn heard(child: &mut Child, words: &str) -> String {
+    let (mut said, mut more) = (Vec::new(), [0; 4096]);
+    loop {
+        let text = String::from_utf8_lossy(&said).into_owned();
+        if text.contains(words) {
+            return text;
+        }
+        let bytes = child.stderr.as_mut().unwrap().read(&mut more).unwrap();
+        assert!(bytes > 0, "it ended without `{words}`:\n{text}");
+        said.extend_from_slice(&more[..bytes]);
+    }
+}
+
 /// How it ends, and after how long.
 fn ended(mut child: Child, within: Duration) -> (ExitStatus, Duration, String) {
     let began = Instant::now();
@@ -133,17 +148,21 @@ fn the_first_ctrl_c_ends_a_load_that_waits_and_keeps_what_was_measured() {
 
 #[test]
 fn a_second_ctrl_c_ends_it_at_once() {
-    let slowed = Slowed::new(":operations");
-    slowed.set_up();
-    let child = slowed.start(&["slob", "run", "-t", "2", "--send", "batch", "RUN_TIME=600", "--warmup", "0"]);
-    slowed.slow.wait_for(2);
-    interrupt(&child);
-    // The first one is seen before the second is sent, while the statement goes on for minutes.
-    std::thread::sleep(Duration::from_secs(2));
-    interrupt(&child);
-    let (status, took, said) = ended(child, BOUND);
-    assert_eq!(status.code(), Some(130), "{said}");
-    assert!(took < Duration::from_secs(6), "{took:?}\n{said}");
+    let attempt = || {
+        let slowed = Slowed::new(":operations");
+        slowed.set_up();
+        let mut child = slowed.start(&["slob", "run", "-t", "2", "--send", "batch", "RUN_TIME=600", "--warmup", "0"]);
+        slowed.slow.wait_for(2);
+        interrupt(&child);
+        // The statement goes on for minutes; after the first one alone the program ends ten seconds later.
+        let first = heard(&mut child, "once more to abort at once");
+        interrupt(&child);
+        let (status, took, said) = ended(child, BOUND);
+        assert_eq!(status.code(), Some(130), "{first}{said}");
+        (took < Duration::from_secs(6)).then_some(()).ok_or_else(|| format!("{took:?}\n{first}{said}"))
+    };
+    // On a busy machine an end may take as long.
+    attempt().or_else(|_| attempt()).unwrap();
 }
 
 #[test]

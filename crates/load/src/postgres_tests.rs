@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, MutexGuard};
+use std::sync::{Arc, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
 use tokio_postgres::Client;
@@ -270,17 +270,22 @@ fn operations_blocks_and_commits_are_counted_the_same_both_ways() {
 #[test]
 fn the_times_of_a_batch_fill_the_window() {
     let Some(bench) = Bench::new("load_times") else { return };
-    let mut plan = plan(1, 4);
-    (plan.shape.work_unit, plan.duration) = (100, Nanos::seconds(2));
-    let step = bench.run(Sending::Batch, &plan);
-    let served = step.operations[0].service.total_ns().unwrap() as f64;
-    let idle = step.generator.as_ref().unwrap().idle_session_ns as f64;
-    let window = 4.0 * step.window.duration_ns as f64;
-    assert!((0.95..1.05).contains(&((served + idle) / window)), "{served} served, {idle} idle, of {window}");
-    assert!(served / window > 0.5, "sessions wait {idle} of {window} ns for their batches");
-    let done: Vec<u64> = step.intervals.iter().map(|interval| interval.counters.operations.unwrap()).collect();
-    assert_eq!(done[1..].iter().sum::<u64>(), operations(&step));
-    assert!(done[1] > 0 && done[2] > 0, "{done:?}");
+    // Batches that are under way at its edges belong to it in part: on a busy machine they are long, and a short window has too few.
+    let unfilled = [2, 8, 32].into_iter().map_while(|seconds| {
+        let mut plan = plan(1, 4);
+        (plan.shape.work_unit, plan.duration) = (100, Nanos::seconds(seconds));
+        let step = bench.run(Sending::Batch, &plan);
+        let served = step.operations[0].service.total_ns().unwrap() as f64;
+        let idle = step.generator.as_ref().unwrap().idle_session_ns as f64;
+        let window = 4.0 * step.window.duration_ns as f64;
+        let done: Vec<u64> = step.intervals.iter().map(|interval| interval.counters.operations.unwrap()).collect();
+        assert_eq!(done[1..].iter().sum::<u64>(), operations(&step));
+        let is_filled = (0.95..1.05).contains(&((served + idle) / window)) && served / window > 0.5;
+        let is_even = done[1] > 0 && done[2] > 0;
+        (!is_filled || !is_even).then(|| format!("{served} ns served, {idle} idle, of {window}; done {done:?}"))
+    });
+    let unfilled: Vec<String> = unfilled.collect();
+    assert!(unfilled.len() < 3, "{unfilled:?}");
 }
 
 #[test]
@@ -332,7 +337,7 @@ fn a_session_that_is_terminated_ends_the_load_with_the_reason_and_keeps_what_was
                 assert_eq!(bench.number(&kill), 1);
             });
             assert!(matches!(outcome.step.outcome, Outcome::Failed { .. }));
-            assert!(operations(&outcome.step) > 10 && outcome.step.window.duration_ns < 5_000_000_000);
+            assert!(operations(&outcome.step) > 10 && outcome.step.window.duration_ns < plan.duration.0);
             outcome.failure.unwrap().to_string()
         };
         let reason = "terminating connection due to administrator command";
@@ -380,6 +385,8 @@ fn a_statement_timeout_costs_operations_and_not_the_load() {
         (plan.shape.update_pct, plan.duration) = (50, Nanos::seconds(3));
         // Batches are short enough for the limit.
         bench.run(sending, &plan);
+        // Longer than the lock is held, so that there is time before it and after it.
+        plan.duration = Nanos::seconds(8);
         let target = bench.target(sending);
         let outcome = bench.run_while(&target, &plan, || {
             bench.execute(&format!(
@@ -540,12 +547,21 @@ fn a_server_that_is_gone_without_a_word_ends_the_load_and_keeps_what_was_measure
 #[test]
 fn a_server_that_says_nothing_when_it_is_asked_to_cancel_is_gone_and_no_late_step() {
     let Some(bench) = Bench::new("load_gone_at_the_end") else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let (address, swallow) = black_hole(&bench, folder.path());
-    let target = bench.target_at(&address, Sending::Statement);
-    let mut plan = plan(1, 3);
-    plan.duration = Nanos::seconds(3);
-    let outcome = bench.run_while(&target, &plan, || swallow.store(true, Ordering::Relaxed));
+    // A busy machine may come to ten operations when a short window has ended.
+    let gone_within = |seconds| {
+        let folder = tempfile::tempdir().unwrap();
+        let (address, swallow) = black_hole(&bench, folder.path());
+        let target = bench.target_at(&address, Sending::Statement);
+        let mut plan = plan(1, 3);
+        plan.duration = Nanos::seconds(seconds);
+        let (begun, gone_after) = (Instant::now(), OnceLock::new());
+        let outcome = bench.run_while(&target, &plan, || {
+            swallow.store(true, Ordering::Relaxed);
+            gone_after.set(begun.elapsed()).unwrap();
+        });
+        gone_after.get().is_some_and(|after| *after < Duration::from_secs(seconds)).then_some(outcome)
+    };
+    let outcome = gone_within(3).or_else(|| gone_within(15)).expect("ten operations took 15 s");
     assert!(matches!(outcome.failure, Some(TargetError::Silent { .. })), "{:?}", outcome.failure);
     assert!(operations(&outcome.step) > 10 && outcome.step.unended.is_none());
 }

@@ -8,9 +8,10 @@ use oracledb::{Connection, DB_TYPE_RAW, Error, ErrorKind};
 
 use super::{connect, first_column, numbered, options, quiet};
 use crate::responder::{Answer, Call, GENERATIONS, Kind, Responder, State, Way};
+use test_support::patience::patiently;
 
 /// Too short for whoever waits on purpose, in a test that says how long that is.
-const TIMEOUT: Duration = Duration::from_millis(300);
+const TIMEOUTS: [Duration; 2] = [Duration::from_millis(300), Duration::from_secs(2)];
 
 fn error(connection: &Connection, sql: &str) -> Error {
     connection.execute(sql, &[]).err().unwrap()
@@ -18,7 +19,7 @@ fn error(connection: &Connection, sql: &str) -> Error {
 
 #[test]
 fn a_call_that_takes_too_long_is_broken_off_and_the_session_goes_on() {
-    for generation in GENERATIONS {
+    let test = |generation, timeout| {
         let answers = |call: &Call| match &*call.sql {
             "hang" => Answer::Silence,
             "sleep" => Answer::Delay(Duration::from_secs(3600), Box::new(Answer::Changed(1))),
@@ -28,7 +29,7 @@ fn a_call_that_takes_too_long_is_broken_off_and_the_session_goes_on() {
         let responder = Responder::start(options(generation), answers);
         let connection = connect(&responder);
         for round in 1..=3 {
-            connection.set_call_timeout(Some(TIMEOUT)).unwrap();
+            connection.set_call_timeout(Some(timeout)).unwrap();
             for sql in ["hang", "sleep"] {
                 let error = error(&connection, sql);
                 assert!(matches!(error.kind(), ErrorKind::CallTimeoutExceeded), "{error}");
@@ -39,6 +40,9 @@ fn a_call_that_takes_too_long_is_broken_off_and_the_session_goes_on() {
             // An interrupt and a reset for each.
             assert_eq!(responder.sessions()[0].markers, [3, 2, 3, 2].repeat(round));
         }
+    };
+    for generation in GENERATIONS {
+        patiently(TIMEOUTS, |timeout| test(generation, timeout));
     }
 }
 
@@ -46,22 +50,25 @@ fn a_call_that_takes_too_long_is_broken_off_and_the_session_goes_on() {
 /// again, which ends the whole program if it happens on the way up: so a statement has to be held outside and never dropped.
 #[test]
 fn a_timeout_in_the_middle_of_a_packet_is_a_panic_that_can_be_caught() {
-    for generation in GENERATIONS {
-        let answers = |call: &Call| match call.is_executed() {
+    let test = |generation, timeout| {
+        let answers = move |call: &Call| match call.is_executed() {
             true => {
                 let block = Answer::Block { ways: vec![Way::Out], out: vec![vec![vec![7; 6000].into()]] };
-                Answer::Halting(TIMEOUT * 4, Box::new(block))
+                Answer::Halting(timeout * 4, Box::new(block))
             }
             false => Answer::Ok,
         };
         let responder = Responder::start(options(generation), answers);
         let connection = connect(&responder);
-        connection.set_call_timeout(Some(TIMEOUT)).unwrap();
+        connection.set_call_timeout(Some(timeout)).unwrap();
         let mut block = ManuallyDrop::new(connection.statement("begin b(:1); end;").unwrap().build().unwrap());
         assert!(catch_unwind(AssertUnwindSafe(|| block.execute(&[&DB_TYPE_RAW]).is_ok())).is_err());
         let error = connection.ping().err().unwrap();
         assert!(matches!(error.kind(), ErrorKind::LockPoisoned), "{error}");
         // Which is dropped without a panic.
+    };
+    for generation in GENERATIONS {
+        patiently(TIMEOUTS, |timeout| test(generation, timeout));
     }
 }
 

@@ -126,7 +126,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 /// The longest of these pauses.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// A session that got no connection for so long ends the load.
-const PATIENCE: Duration = if cfg!(test) { Duration::from_millis(200) } else { Duration::from_secs(10) };
+const PATIENCE: Duration = if cfg!(test) { Duration::from_secs(2) } else { Duration::from_secs(10) };
 
 /// What connecting came to.
 #[derive(Debug, Clone, Copy, Default)]
@@ -651,7 +651,8 @@ mod tests {
             let reasons = connecting.failed.by_reason();
             assert_eq!(reasons, [("out of connections".to_owned(), 1), ("refused".to_owned(), 1)].into());
             let pauses_ns = slot_nanos(3 * FIRST_PAUSE);
-            assert!(connecting.all_ns >= pauses_ns && connecting.took_ns < Some(pauses_ns), "{connecting:?}");
+            let took_ns = connecting.took_ns.unwrap();
+            assert!(connecting.all_ns >= pauses_ns + took_ns, "{connecting:?}");
         });
     }
 

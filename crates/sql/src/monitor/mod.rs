@@ -704,4 +704,4 @@ impl Usual {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

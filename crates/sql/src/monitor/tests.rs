@@ -1,5 +1,22 @@
 use super::*;
 
+/// What so many servers have reported since the last time; slow ones are asked again, and then report what they did in all that time.
+pub(crate) fn next_of<R: ServerReader>(monitor: &Monitor<R>, servers: usize) -> Reported {
+    let begun = Instant::now();
+    loop {
+        let reported = monitor.take();
+        if reported.servers.len() == servers {
+            return reported;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(120), "{servers} servers never report: {reported:?}");
+    }
+}
+
+/// The same of an only server.
+pub(crate) fn next<R: ServerReader>(monitor: &Monitor<R>) -> Reported {
+    next_of(monitor, 1)
+}
+
 /// A node's answers, one after the other: of each server its name, when it was started, and a count. Gives by how much each that
 /// was reported has grown.
 fn taken(

@@ -461,6 +461,7 @@ mod tests {
 
     use super::*;
     use crate::data::catalog::load;
+    use crate::monitor::tests::next;
     use crate::mysql::data::Access;
     use crate::mysql::data::tests::{request as data_request, set_up};
     use crate::mysql::test_server::{block_on, server_with};
@@ -505,7 +506,7 @@ mod tests {
         })
         .unwrap();
         assert!(monitor.notes().iter().any(|note| note.starts_with("files are not counted")), "{:?}", monitor.notes());
-        let node = monitor.take().servers.remove(0);
+        let node = next(&monitor).servers.remove(0);
         assert!(!node.activity.contains_key(&Activity::BlockReadNs), "{node:?}");
     }
 
@@ -534,7 +535,7 @@ mod tests {
         })
         .unwrap();
         assert_eq!(monitor.notes(), Vec::<String>::new());
-        monitor.take();
+        next(&monitor);
         let operation =
             |kind, first_key, keys| SlobOperation { kind, schema: 0, first_key, keys, redo_stress: RedoStress::Heavy };
         let batch: Arc<[SlobOperation]> = (0..20)
@@ -547,7 +548,7 @@ mod tests {
             let session = servers.open_session(0).await.unwrap();
             session.execute_batch(&batch, &filling).await.unwrap();
         });
-        let reported = monitor.take();
+        let reported = next(&monitor);
         let [node] = reported.servers.as_slice() else { panic!("{reported:?}") };
         let counters = &node.counters;
         // Each row that is touched is a page; the pool holds a quarter of them.

@@ -3,7 +3,6 @@
 #![allow(missing_docs, clippy::disallowed_methods, clippy::unwrap_used, reason = "only tests use it")]
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -13,6 +12,7 @@ use super::Connector;
 use super::server::binaries::Binaries;
 use model::config::ServerNode;
 use model::config::mysql::MysqlAddress;
+use test_support::ports;
 use test_support::skip::skip;
 
 const NOT_INSTALLED: &str = "no MySQL or MariaDB server is installed";
@@ -82,7 +82,7 @@ impl TestServer {
             .output()
             .unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = ports::free();
         let at = |name: &str| folder.join(name).display().to_string();
         let kind: &[&str] = if binaries.is_mariadb() { &[] } else { &["--mysqlx=OFF", "--skip-log-bin"] };
         let supervisor = Command::new("/bin/sh")

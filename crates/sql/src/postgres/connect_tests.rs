@@ -12,6 +12,7 @@ use super::login::Environment;
 use super::test_server::{PASSWORD, block_on, database, network_server};
 use crate::ServerError;
 use model::config::postgres::{PostgresAddress, PostgresNode};
+use test_support::ports;
 
 const NO_VARIABLES: Environment<'static> = Environment { variable: &|_| None, os_user: &|| Some("os".to_owned()) };
 
@@ -35,11 +36,6 @@ pub(super) fn outcome(address: &str) -> Result<Connected, ServerError> {
 pub(super) fn refusal(address: &str) -> (String, String) {
     let error = outcome(address).unwrap_err();
     (error.to_string(), error.hint().unwrap_or_default())
-}
-
-/// A port on which nobody listens.
-fn closed_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 #[test]
@@ -111,7 +107,7 @@ fn too_many_connections_are_reported() {
 
 #[test]
 fn nobody_there_is_reported_at_once() {
-    let port = closed_port();
+    let port = ports::closed();
     let (reported, _) = refusal(&format!("postgres://u@127.0.0.1:{port}/d"));
     assert_eq!(
         reported,
@@ -172,7 +168,7 @@ fn what_is_no_postgresql_is_not_taken_for_one() {
 #[test]
 fn the_first_server_that_accepts_is_kept_for_all_connections() {
     let Some(address) = database("connect_any") else { return };
-    let gone = PostgresNode { host: "127.0.0.1".to_owned(), port: Some(closed_port()) };
+    let gone = PostgresNode { host: "127.0.0.1".to_owned(), port: Some(ports::closed()) };
     let real = address.nodes[0].clone();
     let all = PostgresAddress { nodes: vec![gone.clone(), real.clone(), gone.clone()], ..address.clone() };
     block_on(async {
@@ -277,7 +273,7 @@ fn no_error_and_no_debugging_shows_a_password() {
     for (place, roles, modes) in [
         (format!("127.0.0.1:{}", plain.port), all_roles, all_modes),
         (format!("127.0.0.1:{}", encrypted.port), all_roles, all_modes),
-        (format!("127.0.0.1:{}", closed_port()), &["u"], all_modes),
+        (format!("127.0.0.1:{}", ports::closed()), &["u"], all_modes),
         ("%2Fnowhere".to_owned(), &["u"], all_modes),
         (hole.local_addr().unwrap().to_string(), &["u"], &["prefer"]),
         ("no-such-host.invalid".to_owned(), &["u"], &["prefer"]),

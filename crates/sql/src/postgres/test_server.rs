@@ -3,7 +3,6 @@
 #![allow(missing_docs, clippy::disallowed_methods, clippy::unwrap_used, reason = "only tests use it")]
 
 use std::fs;
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -15,6 +14,7 @@ use super::cluster::Binaries;
 use super::connect::{Connected, Connector};
 pub use model::config::postgres::{DEFAULT_PORT, PostgresAddress};
 use model::config::postgres::{PostgresNode, TlsOptions};
+use test_support::ports;
 use test_support::skip::skip;
 
 const NOT_INSTALLED: &str = "PostgreSQL's server is not installed";
@@ -108,7 +108,7 @@ impl NetworkServer {
     fn start(encrypted: bool) -> Option<Self> {
         let binaries = binaries()?;
         Command::new("openssl").arg("version").stdout(Stdio::null()).status().ok()?;
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = ports::free();
         let settings = ["listen_addresses=127.0.0.1", "password_encryption=scram-sha-256"].map(str::to_owned).to_vec();
         let extras = Extras { port: Some(port), settings, pg_hba: Some(PG_HBA), makes_certificates: encrypted };
         let server = TestServer::start(&binaries, &extras);

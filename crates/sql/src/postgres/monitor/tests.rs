@@ -13,6 +13,7 @@ use super::super::connect::Connected;
 use super::super::sql::Sql;
 use super::super::test_server::{block_on, database, server_to_break};
 use super::*;
+use crate::monitor::tests::{next, next_of};
 use crate::{Reported, TAKE_LIMIT, batch_filling_bytes};
 use model::config::postgres::PostgresAddress;
 use model::record::{Counters, Look};
@@ -116,18 +117,6 @@ async fn flush(client: &Client) {
     client.batch_execute("SELECT pg_stat_force_next_flush()").await.unwrap();
     // The statement's answer comes before the counters are handed over; that of the next one does not.
     client.batch_execute("SELECT 1").await.unwrap();
-}
-
-/// What the only server has reported since the last time; a slow one is asked again, and then reports what it did in all that time.
-fn next(monitor: &Monitor) -> Reported {
-    let begun = Instant::now();
-    loop {
-        let reported = monitor.take();
-        if !reported.servers.is_empty() {
-            return reported;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(120), "the server never reports");
-    }
 }
 
 fn assert_nothing_counted(reported: &Reported) {
@@ -516,8 +505,7 @@ fn several_servers_are_distinguished() {
     address.nodes.extend(other.address("postgres").nodes);
     address.database = Some("postgres".to_owned());
     let monitor = Monitor::start(request(&address)).unwrap();
-    let reported = monitor.take();
-    assert_eq!(reported.servers.len(), 2);
+    let reported = next_of(&monitor, 2);
     assert_eq!(reported.servers[1].node, address.nodes[1].to_string());
     assert!(reported.counters.logical_reads.is_some());
     assert!(
@@ -525,34 +513,52 @@ fn several_servers_are_distinguished() {
     );
     signal(&[other.postmaster() as i32], Signal::QUIT);
     std::thread::sleep(Duration::from_secs(1));
-    let reported = monitor.take();
-    assert_eq!(reported.servers.len(), 1);
-    assert_eq!(reported.counters, Counters::default());
+    assert_eq!(next_of(&monitor, 1).counters, Counters::default());
+}
+
+type Looks = Vec<(u64, Look)>;
+
+/// Adds the looks at the only server until they are enough, however long its machine takes for that.
+async fn look_until(monitor: &Monitor, looks: &mut Looks, is_enough: impl Fn(&Looks) -> bool) {
+    let begun = Instant::now();
+    while !is_enough(looks) {
+        assert!(begun.elapsed() < Duration::from_secs(120), "{looks:?}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let seen = next(monitor).looks;
+        assert!(seen.len() <= 1, "{seen:?}");
+        looks.extend(seen.into_iter().flat_map(|server| server.looks));
+    }
 }
 
 #[test]
 fn who_holds_up_a_session_and_what_the_server_does_is_seen_in_looks() {
     let Some(address) = filled("monitor_looks") else { return };
     let monitor = Monitor::start(request(&address)).unwrap();
+    let held = |looks: &Looks| -> Vec<Look> {
+        let waits = |look: &&Look| look.sessions.get("Lock:relation") == Some(&1);
+        looks.iter().map(|(_, look)| look).filter(waits).cloned().collect()
+    };
     let seen = block_on(async {
+        let mut looks = Looks::new();
         let client = session(&address).await;
         let holder = Connector::new(&address, "somebody").unwrap().connect_session(0).await.unwrap().client;
         // What is usual is known after some looks.
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        look_until(&monitor, &mut looks, |looks| looks.len() >= 8).await;
         holder.batch_execute(&format!("BEGIN; LOCK TABLE {}", sql().table(0))).await.unwrap();
         let release = async {
-            tokio::time::sleep(Duration::from_secs(1)).await;
+            let is_enough = |looks: &Looks| {
+                let held = held(looks);
+                held.len() > 3 && held.iter().any(|look| !look.blockers.is_empty())
+            };
+            look_until(&monitor, &mut looks, is_enough).await;
             holder.batch_execute("COMMIT").await.unwrap();
         };
         join(read(&client, 1), release).await;
-        next(&monitor).looks
+        looks
     });
-    let [server] = seen.as_slice() else { panic!("{seen:?}") };
-    let waits = |look: &Look| look.sessions.get("Lock:relation") == Some(&1);
-    let held: Vec<&Look> = server.looks.iter().map(|(_, look)| look).filter(|look| waits(look)).collect();
-    assert!(held.len() > 3, "{seen:?}");
+    let held = held(&seen);
     let by = held.iter().find_map(|look| look.blockers.first_key_value()).expect("somebody is named");
     assert_eq!((by.0.as_str(), *by.1), ("somebody, idle in transaction", 1));
-    assert!(server.looks.iter().all(|(_, look)| look.is_late() || look.work.is_some()), "a superuser sees all");
-    assert!(server.looks.is_sorted_by_key(|(at_ns, _)| *at_ns));
+    assert!(seen.iter().all(|(_, look)| look.is_late() || look.work.is_some()), "a superuser sees all");
+    assert!(seen.is_sorted_by_key(|(at_ns, _)| *at_ns));
 }

@@ -95,10 +95,9 @@ fn what_cannot_be_mounted_is_said() {
         NfsMount::connect(&server.url("data", "").replace("/export/", "/other/").parse().unwrap()).unwrap_err();
     assert!(refused.to_string().contains("lets nothing be mounted above `/other/data`: NFSERR_ACCES"), "{refused}");
     assert!(refused.hint().contains("squash root"));
-    // Nobody listens there: the port was free a moment ago.
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let closed = test_support::ports::closed();
     let nobody =
-        NfsMount::connect(&format!("nfs://127.0.0.1:{free}/e/f?mountport={free}").parse().unwrap()).unwrap_err();
+        NfsMount::connect(&format!("nfs://127.0.0.1:{closed}/e/f?mountport={closed}").parse().unwrap()).unwrap_err();
     assert!(nobody.to_string().contains("cannot connect to the mount service"), "{nobody}");
     let local = server.url("data", "&local=192.0.2.1");
     let local = NfsMount::connect(&local.parse().unwrap()).unwrap_err();
