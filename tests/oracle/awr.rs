@@ -8,7 +8,7 @@ use crate::model::Instance;
 use crate::place::Answer as Said;
 use crate::responder::{Answer, Column, Generation, SessionLog};
 use crate::skip::skip;
-use crate::whole::Site;
+use crate::whole::{Site, longer};
 
 const CONSENT: &str = "yes, the Diagnostics Pack is licensed";
 
@@ -35,8 +35,8 @@ fn measured(site: &Site, words: &[&str]) -> Said {
 
 /// The same or more, with what the server counted.
 fn counted(site: &Site) -> Said {
-    let lengths = ["WORK_LOOP=200", "WORK_LOOP=800", "WORK_LOOP=3200"];
-    site.counted_to_the_end(lengths, |length| site.run(&[&UPDATES[..], &[length]].concat()))
+    let attempt = |length: &str| site.done(&[&UPDATES[..], &[length]].concat());
+    longer(["WORK_LOOP=200", "WORK_LOOP=800", "WORK_LOOP=3200"], attempt, |_| site.is_counted_to_the_end())
 }
 
 fn refuse(site: &Site, part: &str, code: u32) {
@@ -225,10 +225,16 @@ const MAX_APART: f64 = 10.0;
 const LOAD: [&str; 7] = ["slob", "run", "--send", "statement", "UPDATE_PCT=30", "WORK_UNIT=4", "--warmup=0"];
 const REPORTS: [(&str, &[&str]); 2] = [("AWR", &["--awr", CONSENT]), ("Statspack", &["--statspack"])];
 
+/// Of fewer operations what goes on at the edges of a window is more than that, and times in a report, in whole milliseconds, are too rough.
+const LEAST_OPERATIONS: u64 = 1_000;
+
 /// Puts the load on, with the words for a report.
 fn loaded(site: &Site, words: &[&str]) -> Said {
     let load = |length: &str| site.done(&[&LOAD[..], &[length], words].concat());
-    site.counted_to_the_end(["RUN_TIME=4", "RUN_TIME=16", "RUN_TIME=64"], load)
+    longer(["RUN_TIME=4", "RUN_TIME=16", "RUN_TIME=64"], load, |_| {
+        let operations = site.kept().0["steps"][0]["counters"]["operations"].as_u64();
+        site.is_counted_to_the_end() && operations >= Some(LEAST_OPERATIONS)
+    })
 }
 
 #[test]
@@ -266,8 +272,7 @@ fn writes_are_known_where_a_pluggable_database_counts_its_writers_and_unknown_el
         let site = site();
         site.set_up();
         site.model.with(|database| database.counters.hides_writers = hides_writers);
-        let said = counted(&site);
-        assert_eq!(said.code, Some(0), "{said}");
+        counted(&site);
         let counters = site.kept().0["steps"][0]["servers"][0]["counters"].clone();
         for name in ["physical_writes", "physical_write_bytes", "redo_writes"] {
             let written = counters.get(name).and_then(Json::as_u64);
@@ -286,7 +291,6 @@ fn an_older_release_shows_as_much_as_it_has() {
         refuse(&site, "total_waits_fg", 904);
         refuse(&site, "event_histogram_micro", 942);
         let said = counted(&site);
-        assert_eq!(said.code, Some(0), "{said}");
         assert!(said.stderr.contains("of this release lacks a column (ORA-00904)"), "{said}");
         assert_eq!(said.stderr.contains("in whole milliseconds alone"), is_alone, "{said}");
         let (run, _) = site.kept();

@@ -133,7 +133,7 @@ impl Cut<'_> {
     fn run(self) -> Came {
         let is_time =
             self.begun.recv().is_ok() && self.begun.recv_timeout(self.after) == Err(RecvTimeoutError::Timeout);
-        if !is_time || !self.load.is_there() {
+        if !is_time || self.interrupt.stop().is_asked() || !self.load.is_there() {
             return Came::NotRun;
         }
         say::line(format_args!("{} cutting: `{}`", now(), shown(self.command)));
