@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use files::How;
+use files::{How, LockedFile};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 
@@ -49,7 +49,7 @@ struct OwnDirectory {
     shape: Shape,
     made_directory: bool,
     /// Locked as long as this lives; none where not even that was made.
-    opening: Option<File>,
+    opening: Option<LockedFile>,
 }
 
 impl CommitDirectory {
@@ -147,7 +147,7 @@ impl CommitDirectory {
         let file = files::make_new(&path, How { mode: 0o644, ..How::default() }).of_file("make", &path)?;
         let kept = Kept::new(shape, own.made_directory);
         // From here on what is there is ours, and goes where the rest cannot be made.
-        let file = own.opening.insert(file);
+        let file = own.opening.insert(file.into());
         file.try_lock().map_err(io::Error::from).of_file("lock", &path)?;
         let text = serde_json::to_string(&kept).map_err(io::Error::from).of_file("write", &path)?;
         writeln!(file, "{text}").and_then(|()| file.sync_all()).of_file("write", &path)
@@ -310,7 +310,7 @@ struct FilesToRemove {
     path: PathBuf,
     items: Vec<(u64, String)>,
     made_directory: bool,
-    _hold: Option<File>,
+    _hold: Option<LockedFile>,
 }
 
 impl DropPlan for FilesToRemove {
@@ -402,8 +402,8 @@ fn names_in(path: &Path) -> io::Result<Vec<String>> {
 }
 
 /// Takes the lock of a directory, so that no load begins or goes on in it; none where there is nothing to lock.
-fn hold(path: &Path) -> Result<Option<File>, TargetError> {
-    let Ok(file) = plain::open(&path.join(OPENING), Links::Refused) else { return Ok(None) };
+fn hold(path: &Path) -> Result<Option<LockedFile>, TargetError> {
+    let Ok(file) = plain::open(&path.join(OPENING), Links::Refused).map(LockedFile::from) else { return Ok(None) };
     match file.try_lock_shared() {
         Ok(()) => Ok(Some(file)),
         Err(TryLockError::WouldBlock) => {

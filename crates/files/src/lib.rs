@@ -11,17 +11,20 @@
 //! | a file or device that the caller has judged | [`open_judged`] |
 //! | a document that is always whole | [`replace_own`] |
 //! | what a user asked to have written somewhere | [`write_result`] |
+//! | a lock that ends with its value | [`LockedFile`] |
 //! | directories | [`make_directory`], [`make_directories`], [`judge_directory`] |
 //! | names | [`rename`], [`rename_new`], [`remove`], [`remove_directory`], [`remove_tree`] |
 //! | settings of the kernel | [`kernel`] |
 
 pub mod kernel;
+mod locked;
 mod names;
 mod own;
 mod place;
 mod refusal;
 mod result;
 
+pub use locked::LockedFile;
 pub use names::{
     make_directories, make_directory, remove, remove_directory, remove_flat, remove_tree, rename, rename_new,
     sync_directory,

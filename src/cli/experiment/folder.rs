@@ -1,7 +1,7 @@
 //! An experiment's folder: a copy of its file, its runs, and its page. What is still to do follows from the runs.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use super::asked::{self, Asked, FILE, MAX_FILE};
 use crate::cli::exit::Failure;
 use crate::cli::say;
 use crate::plan::experiment::Turn;
-use files::How;
+use files::{How, LockedFile};
 use model::plain::{self, Links};
 use model::record::store::{self, Store};
 use model::record::{ExperimentMark, Outcome, Run};
@@ -22,7 +22,7 @@ const LOCK: &str = "experiment.lock";
 /// A folder that this process alone works in.
 pub(super) struct Folder {
     pub(super) path: PathBuf,
-    _lock: File,
+    _lock: LockedFile,
 }
 
 impl Folder {
@@ -80,9 +80,10 @@ pub(super) fn check(asked: &Asked, path: &Path, fresh: bool) -> Result<(), Failu
     )))
 }
 
-fn lock(path: &Path) -> Result<File, Failure> {
+fn lock(path: &Path) -> Result<LockedFile, Failure> {
     let file = path.join(LOCK);
     let lock = files::open_or_make_own(&file, How::default()).map_err(|error| cannot("write", &file, &error))?;
+    let lock = LockedFile::from(lock);
     match lock.try_lock() {
         Ok(()) => Ok(lock),
         Err(TryLockError::WouldBlock) => {

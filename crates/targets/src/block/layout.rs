@@ -18,6 +18,7 @@ use super::stamp::{self, Cover, FileId, SECTOR_BYTES};
 use crate::crew::{Crew, Job, Piece, Progress};
 use crate::error::{FileContext, TargetError};
 use crate::io::{Caching, Direction, Durability, IoEngine, Opening, StorageFile};
+use files::LockedFile;
 use measure::os;
 use model::units::Bytes;
 
@@ -229,7 +230,7 @@ struct Unfinished {
     path: PathBuf,
     file: Arc<StorageFile>,
     /// Tells others that somebody is at work, so that they do not take the file for one that was left behind.
-    _lock: File,
+    _lock: LockedFile,
 }
 
 impl Unfinished {
@@ -243,14 +244,14 @@ impl Unfinished {
         match files::open_own(&path, files::How::default()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             left => {
-                if is_at_work(&left.of_file("use the temporary file", &path)?) {
+                if is_at_work(&LockedFile::from(left.of_file("use the temporary file", &path)?)) {
                     return Err(locked().into());
                 }
                 files::remove(&path).of_file("remove", &path)?;
             }
         }
         let file = StorageFile::create(&path, Durability::OnSync).of_file("create", real)?;
-        let lock = File::open(&path).of_file("open", &path)?;
+        let lock = LockedFile::from(File::open(&path).of_file("open", &path)?);
         // Somebody may have cleared away our file before it was locked, and may have begun another.
         if is_at_work(&lock)
             || !file.is_same_as(&File::open(&path).of_file("open", &path)?).of_file("look at", &path)?

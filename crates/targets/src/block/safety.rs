@@ -17,7 +17,7 @@ use super::users::{self, Holder, Identity, LockType, Process};
 use super::{BlockError, VirtualPlace};
 use crate::error::{FileContext, TargetError};
 use crate::io::{Claim, RecordLock, record_lock};
-use files::{How, Refusal};
+use files::{How, LockedFile, Refusal};
 use measure::os::Root;
 use measure::os::mounts::ResolvedPath;
 
@@ -93,7 +93,7 @@ pub struct Checked {
 #[derive(Debug)]
 pub(super) enum Guard {
     /// Holds the lock of a file, or the exclusive use of a device that is to be written to.
-    Local(File),
+    Local(LockedFile),
     /// A file in a virtual directory, and the claim on it if it is to be written to.
     Virtual { place: VirtualPlace, identity: (u64, u64), _claim: Option<Claim> },
 }
@@ -246,7 +246,7 @@ impl<'a> Subject<'a> {
         Device::find(root, number.ok_or_else(hidden)?, self.path)
     }
 
-    fn checked(&self, guard: File) -> Result<Checked, TargetError> {
+    fn checked(&self, guard: LockedFile) -> Result<Checked, TargetError> {
         let mut sector = [0; SECTOR_BYTES];
         let id = match guard.read_exact_at(&mut sector, 0) {
             Ok(()) => FileId::found_in(&sector),
@@ -300,8 +300,7 @@ impl<'a> Subject<'a> {
     }
 
     fn locked_by_flock(&self, root: &Root) -> BlockError {
-        let own = root.value("/proc/self/comm");
-        match self.holder_of(root, LockType::Flock).filter(|holder| holder.name != own) {
+        match self.holder_of(root, LockType::Flock).filter(|holder| !holder.is_own_program(root)) {
             Some(by) => self.locked(LockType::Flock, Some(by)),
             None => BlockError::Locked { path: self.path.to_owned() },
         }
@@ -330,7 +329,7 @@ impl<'a> Subject<'a> {
     }
 
     fn for_reading(&self) -> Result<Checked, TargetError> {
-        let guard = File::open(self.path).of_file("open", self.path)?;
+        let guard = LockedFile::from(File::open(self.path).of_file("open", self.path)?);
         if self.kind == PathKind::File {
             self.lock(&Root::default(), &guard, Purpose::Read)?;
         }
@@ -344,10 +343,10 @@ impl<'a> Subject<'a> {
         permission: &Permission,
         writers: Vec<&Process>,
     ) -> Result<Checked, TargetError> {
-        let guard = match self.kind {
+        let guard = LockedFile::from(match self.kind {
             PathKind::BlockDevice => self.device_alone(root)?,
             PathKind::File | PathKind::Virtual(_) => self.file_alone(root)?,
-        };
+        });
         self.lock(root, &guard, Purpose::Write(permission))?;
         self.refuse_record_lock(root, &guard)?;
         let name = self.name(root)?;
@@ -427,7 +426,7 @@ impl<'a> Subject<'a> {
     /// Refuses what holds somebody's data, and notes where only half of the usual care could be taken.
     fn refuse_signed(&self, checked: &mut Checked) -> Result<(), TargetError> {
         let Guard::Local(file) = &checked.guard else { return Ok(()) };
-        let mut end = file;
+        let mut end: &File = file;
         let size_bytes = io::Seek::seek(&mut end, io::SeekFrom::End(0)).of_file("find the size of", self.path)?;
         let mut read = |offset: u64, length: usize| {
             let mut bytes = vec![0; length];

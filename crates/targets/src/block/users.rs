@@ -1,7 +1,7 @@
 //! Other processes that have a file or device locked or open for writing, as far as `/proc` shows them.
 
 use std::fmt;
-use std::fs::Metadata;
+use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 
 use rustix::fs::{AtFlags, CWD, StatxFlags, makedev, statx};
@@ -20,6 +20,12 @@ pub struct Process {
 impl Process {
     pub(super) fn find(root: &Root, id: u32) -> Self {
         Self { id, name: root.value(format!("/proc/{id}/comm")) }
+    }
+
+    /// Whether it runs the program that this process runs. Its name says less: a child has the name of the thread that began it.
+    pub(super) fn is_own_program(&self, root: &Root) -> bool {
+        let program = |id: &dyn fmt::Display| fs::read_link(root.path(format!("/proc/{id}/exe"))).ok();
+        program(&self.id).is_some_and(|theirs| program(&"self") == Some(theirs))
     }
 }
 
@@ -235,5 +241,21 @@ mod tests {
         ];
         assert_eq!(shown, expected.map(|(name, writes)| (name.to_owned(), writes)));
         assert!(found[2].has_lock(LockType::OpenFileDescription) && !found[2].has_lock(LockType::Flock));
+    }
+
+    #[test]
+    fn a_child_that_still_runs_our_program_is_known_by_it_and_not_by_its_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("file");
+        process(directory.path(), 7, "block::safety::", &file, "");
+        process(directory.path(), 8, "plimsoll", &file, "");
+        for (id, program) in [("self", "/usr/bin/plimsoll"), ("7", "/usr/bin/plimsoll"), ("8", "/opt/plimsoll")] {
+            let home = directory.path().join("proc").join(id);
+            fs::create_dir_all(&home).unwrap();
+            symlink(program, home.join("exe")).unwrap();
+        }
+        let root = Root::at(directory.path());
+        let is_own = |id| Process::find(&root, id).is_own_program(&root);
+        assert_eq!([7, 8, 9].map(is_own), [true, false, false]);
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::destination::Files;
 use super::{Descriptor, changes, control, descriptor, ledger, redo};
 use crate::error::{FileContext, TargetError};
-use files::How;
+use files::{How, LockedFile};
 use model::plain::{self, Links};
 
 /// Held as long as a process works on the directory. Its presence also marks the directory as ours.
@@ -28,15 +28,7 @@ pub enum DirectoryState {
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
-    lock: File,
-}
-
-impl Drop for Directory {
-    /// Closing alone is not enough: another thread may be starting a program, and its child has the descriptor too until it executes
-    /// that.
-    fn drop(&mut self) {
-        let _ = self.lock.unlock();
-    }
+    _lock: LockedFile,
 }
 
 impl Directory {
@@ -113,7 +105,8 @@ impl Directory {
     fn take(path: &Path) -> Result<Self, TargetError> {
         let lock_path = path.join(LOCK_FILE);
         files::judge_directory(path).of_file("use", path)?;
-        let mut lock = files::open_or_make_own(&lock_path, How::default()).of_file("open", &lock_path)?;
+        let mut lock =
+            LockedFile::from(files::open_or_make_own(&lock_path, How::default()).of_file("open", &lock_path)?);
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -126,7 +119,7 @@ impl Directory {
         let named =
             lock.set_len(0).and_then(|()| lock.rewind()).and_then(|()| write!(lock, "process {}", std::process::id()));
         named.of_file("write", &lock_path)?;
-        Ok(Self { path: path.to_owned(), lock })
+        Ok(Self { path: path.to_owned(), _lock: lock })
     }
 
     /// Its path.
@@ -298,15 +291,6 @@ mod tests {
         let held = Directory::claim(dir.path()).unwrap();
         let error = Directory::claim(dir.path()).unwrap_err();
         assert!(matches!(&error, TargetError::Locked { holder, .. } if holder.contains("process")), "{error}");
-        drop(held);
-        Directory::lock(dir.path()).unwrap();
-    }
-
-    #[test]
-    fn a_lock_ends_with_its_holder_though_a_child_still_has_the_descriptor() {
-        let dir = tempfile::tempdir().unwrap();
-        let held = Directory::claim(dir.path()).unwrap();
-        let _of_a_child = held.lock.try_clone().unwrap();
         drop(held);
         Directory::lock(dir.path()).unwrap();
     }

@@ -11,7 +11,7 @@ use crate::block::BlockError;
 use crate::block::safety::{Checked, PathKind, Purpose, check};
 use crate::error::{FileContext, TargetError};
 use crate::io::{Durability, StorageFile};
-use files::How;
+use files::{How, LockedFile};
 use model::units::Bytes;
 
 /// What a file begins with that was made here, and no other: whatever has it is taken and removed. (`-1` was written to what the user
@@ -30,7 +30,7 @@ pub(super) struct FlashFile {
 }
 
 enum Guard {
-    Lock(#[expect(dead_code, reason = "holds the lock of a file until it is dropped")] File),
+    Lock(#[expect(dead_code, reason = "holds the lock of a file until it is dropped")] LockedFile),
     Judged(#[expect(dead_code, reason = "holds the exclusive use of a device until it is dropped")] Checked),
 }
 
@@ -38,7 +38,7 @@ enum Guard {
 enum There {
     Nothing,
     /// A file of ours, left by a process that was killed.
-    Ours(File),
+    Ours(LockedFile),
     /// Something that may be written to.
     Allowed(Checked),
 }
@@ -84,7 +84,7 @@ impl FlashFile {
     }
 
     fn of_file(storage: StorageFile, path: &Path, bytes: u64) -> Result<Self, TargetError> {
-        let lock = File::open(path).of_file("open", path)?;
+        let lock = LockedFile::from(File::open(path).of_file("open", path)?);
         lock_alone(&lock, path)?;
         storage.reserve(bytes).of_file("reserve space for", path)?;
         let marked = files::open_own(path, How::default()).and_then(|file| file.write_all_at(MARK, 0));
@@ -124,7 +124,7 @@ fn look(options: &FlashOptions) -> Result<There, TargetError> {
         found => found.of_file("find", path)?,
     };
     if metadata.is_file() {
-        let file = File::open(path).of_file("open", path)?;
+        let file = LockedFile::from(File::open(path).of_file("open", path)?);
         let mut mark = [0; MARK.len()];
         if file.read_exact_at(&mut mark, 0).is_ok() && mark == *MARK {
             lock_alone(&file, path)?;
