@@ -121,6 +121,22 @@ fn crates_use_only_what_the_picture_allows() {
     }
 }
 
+#[test]
+fn every_crate_is_under_both_licences() {
+    let table = |path: &str| toml::from_str::<toml::Table>(&fs::read_to_string(path).unwrap()).unwrap();
+    let licence = "MIT OR Apache-2.0";
+    assert_eq!(table("Cargo.toml")["workspace"]["package"]["license"].as_str(), Some(licence));
+    assert_eq!(table("fuzz/Cargo.toml")["package"]["license"].as_str(), Some(licence));
+    let crates = fs::read_dir("crates").unwrap().map(|entry| entry.unwrap().path().join("Cargo.toml"));
+    for manifest in crates.chain([PathBuf::from("Cargo.toml")]) {
+        let inherited = table(manifest.to_str().unwrap())["package"].get("license").cloned();
+        let inherits = inherited.and_then(|licence| licence.get("workspace")?.as_bool());
+        assert_eq!(inherits, Some(true), "{}", manifest.display());
+    }
+    assert!(fs::read_to_string("LICENSE-MIT").unwrap().contains("The Plimsoll authors"));
+    assert!(fs::read_to_string("LICENSE-APACHE").unwrap().contains("Version 2.0, January 2004"));
+}
+
 /// `clippy.toml` lists what only `files` may use; whoever forbids it in each crate is looked for here.
 #[test]
 fn nothing_is_written_but_through_one_door() {
