@@ -237,6 +237,7 @@ fn open(address: &str, sending: Option<Sending>) -> Box<dyn OpenDatabase> {
         schema: "plimsoll".to_owned(),
         db_cache: Bytes::mib(16),
         host_memory: None,
+        page_protection: true,
         keep_running: false,
         programs: None,
         sending,

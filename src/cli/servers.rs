@@ -49,6 +49,12 @@ pub(super) struct ServerArgs {
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Database servers")]
     host_memory: Option<Bytes>,
 
+    /// Switch off full-page writes or the doublewrite buffer of a private server, to measure what they cost
+    ///
+    /// Such data may be damaged by a power cut.
+    #[arg(long, help_heading = "Database servers")]
+    no_page_protection: bool,
+
     /// Whose tables to use, on Oracle [default: plimsoll]
     #[arg(long, value_enum, value_name = "WHOSE", help_heading = "Database servers")]
     layout: Option<LayoutChoice>,
@@ -134,6 +140,7 @@ impl ServerArgs {
             schema: self.db_schema.clone().unwrap_or_else(|| DEFAULT_SCHEMA.to_owned()),
             db_cache: self.db_cache.unwrap_or(DEFAULT_DB_CACHE),
             host_memory: self.host_memory,
+            page_protection: !self.no_page_protection,
             keep_running: self.keep_running,
             programs: self.pg_bin.clone().filter(|_| address.is_postgres()),
             sending: None,
@@ -163,6 +170,7 @@ impl ServerArgs {
         let private_only = [
             ("--db-cache", self.db_cache.is_some()),
             ("--host-memory", self.host_memory.is_some()),
+            ("--no-page-protection", self.no_page_protection),
             ("--keep-running", self.keep_running),
         ];
         for (flag, given) in private_only {

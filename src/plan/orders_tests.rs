@@ -32,6 +32,7 @@ fn options() -> DatabaseOptions {
         schema: "bench".to_owned(),
         db_cache: Bytes(0),
         host_memory: None,
+        page_protection: true,
         keep_running: false,
         programs: None,
         sending: None,

@@ -86,6 +86,7 @@ impl<D: Dialect> SqlDatabase<D> {
                     host_memory: options.host_memory,
                     max_sessions: sessions.unwrap_or(0).max(DEFAULT_SESSIONS),
                     sessions: sessions.unwrap_or(1),
+                    page_protection: options.page_protection,
                     keep_running: options.keep_running,
                     binaries: options.programs.clone(),
                 };

@@ -407,6 +407,7 @@ pub struct Starting<'a> {
     /// Directory of its socket.
     pub(crate) sockets: &'a str,
     pub(crate) db_cache: Bytes,
+    pub(crate) page_protection: bool,
     pub(crate) max_connections: u32,
 }
 
@@ -438,6 +439,8 @@ pub(crate) struct ServerRequest {
     pub(crate) max_sessions: u32,
     /// Sessions that are known to come: the memory must do for them.
     pub(crate) sessions: u32,
+    /// Whether pages are kept whole over a power cut, by full-page writes or the doublewrite buffer.
+    pub(crate) page_protection: bool,
     /// Whether the server goes on running when we end.
     pub(crate) keep_running: bool,
     /// Directory of the server's programs; those that are found where `None`.

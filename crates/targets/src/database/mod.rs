@@ -386,6 +386,8 @@ pub struct DatabaseOptions {
     pub db_cache: Bytes,
     /// Most memory of a private server, page cache included.
     pub host_memory: Option<Bytes>,
+    /// Whether a private server keeps its pages whole over a power cut, by full-page writes or the doublewrite buffer.
+    pub page_protection: bool,
     /// Whether a private server outlives the command.
     pub keep_running: bool,
     /// Where the programs of a private server are; the newest that are installed where `None`.

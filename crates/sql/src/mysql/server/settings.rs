@@ -123,6 +123,7 @@ pub(super) fn arguments(start: &Starting<'_>, binaries: &Binaries) -> Result<Vec
         format!("--pid-file={}", data.join(PID_FILE).display()),
         format!("--tmpdir={}", files.run().display()),
         format!("--innodb-buffer-pool-size={}", start.db_cache.0),
+        format!("--innodb-doublewrite={}", if start.page_protection { "ON" } else { "OFF" }),
         format!("--max-connections={}", start.max_connections),
         format!("--innodb-lru-scan-depth={}", free_pages(start.db_cache.0)),
     ];
@@ -134,7 +135,6 @@ pub(super) fn arguments(start: &Starting<'_>, binaries: &Binaries) -> Result<Vec
         "local-infile=1",
         // What commits promise is what is measured.
         "innodb-flush-log-at-trx-commit=1",
-        "innodb-doublewrite=ON",
         // A block that is read is one that was asked for.
         "innodb-buffer-pool-dump-at-shutdown=OFF",
         "innodb-buffer-pool-load-at-startup=OFF",

@@ -75,6 +75,7 @@ impl Programs for Binaries {
     fn starting(&self, start: &Starting<'_>) -> Result<(PathBuf, Vec<String>), PrivateError> {
         let options = SettingOptions {
             shared_buffers: start.db_cache,
+            page_protection: start.page_protection,
             max_connections: start.max_connections,
             socket_directory: start.sockets,
             port: DEFAULT_PORT,

@@ -22,6 +22,7 @@ const SMALLEST_MAX_WAL: Bytes = Bytes::mib(128);
 #[derive(Debug)]
 pub(super) struct SettingOptions<'a> {
     pub(super) shared_buffers: Bytes,
+    pub(super) page_protection: bool,
     pub(super) max_connections: u32,
     pub(super) socket_directory: &'a str,
     pub(super) port: u16,
@@ -79,7 +80,6 @@ pub(super) fn chosen(options: &SettingOptions, known: impl Fn(&str) -> bool) -> 
         ("cluster_name", CLUSTER_NAME),
         // What commits promise is what is measured.
         ("fsync", "on"),
-        ("full_page_writes", "on"),
         ("synchronous_commit", "on"),
         // Time of reads and writes is half of what the report reports.
         ("track_io_timing", "on"),
@@ -101,6 +101,7 @@ pub(super) fn chosen(options: &SettingOptions, known: impl Fn(&str) -> bool) -> 
     .into_iter()
     .map(|(name, value)| (name, value.to_owned()))
     .collect();
+    settings.insert("full_page_writes", if options.page_protection { "on" } else { "off" }.to_owned());
     settings.insert("max_wal_size", format!("{max_wal}MB"));
     settings.insert("shared_buffers", format!("{}kB", options.shared_buffers.0 >> 10));
     settings.insert("max_connections", options.max_connections.to_string());
@@ -141,6 +142,7 @@ pub(super) const SHOWN_SQL: &str = "SELECT name, current_setting(name) FROM pg_s
 pub(super) fn shown() -> (Vec<&'static str>, Vec<&'static str>) {
     let options = SettingOptions {
         shared_buffers: Bytes(0),
+        page_protection: true,
         max_connections: 0,
         socket_directory: "",
         port: 0,
@@ -162,6 +164,7 @@ mod tests {
     fn settings(file_system: Bytes, known: &str) -> BTreeMap<&'static str, String> {
         let options = SettingOptions {
             shared_buffers: Bytes::mib(64),
+            page_protection: true,
             max_connections: 28,
             socket_directory: "/u01/my pg, really/run",
             port: 5432,
@@ -177,6 +180,7 @@ mod tests {
         assert_eq!(chosen["unix_socket_directories"], "\"/u01/my pg, really/run\"");
         assert_eq!((chosen["max_wal_size"].as_str(), chosen["track_wal_io_timing"].as_str()), ("4096MB", "on"));
         assert!(!settings(Bytes::gib(100), "").contains_key("track_wal_io_timing"));
+        assert_eq!(chosen["full_page_writes"], "on");
     }
 
     #[test]

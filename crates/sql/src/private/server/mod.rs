@@ -133,6 +133,7 @@ impl<P: Programs> PrivateServer<P> {
             files: &files,
             sockets: &sockets.path,
             db_cache: request.db_cache,
+            page_protection: request.page_protection,
             max_connections: request.max_connections(),
         })?;
         let (_, log_offset) = files.open_log(owner)?;
@@ -226,6 +227,14 @@ impl<P: Programs> PrivateServer<P> {
         if let Some(most) = most.filter(|most| most.parse().is_ok_and(|most: u32| most < needed)) {
             let what = format!("{shown} takes {most} connections, and {needed} are needed");
             return Err(PrivateError::unfit(what, format!("{stop_it}, then it is started again for them")).into());
+        }
+        let protection = ["full_page_writes", "innodb_doublewrite"].into_iter().find_map(setting);
+        if protection.is_some_and(|there| there.eq_ignore_ascii_case("on") != request.page_protection) {
+            let what = format!(
+                "{shown} was started {} `--no-page-protection`",
+                if request.page_protection { "with" } else { "without" }
+            );
+            return Err(PrivateError::unfit(what, format!("{stop_it}, then it is started again as requested")).into());
         }
         let mut notes = vec![format!("the server was running already (process {pid}) and is left running")];
         let (there, asked) = (setting(buffers_setting).and_then(|shown| shown.parse::<Bytes>().ok()), request.db_cache);

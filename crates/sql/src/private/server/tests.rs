@@ -103,6 +103,7 @@ pub(crate) fn request(directory: &Path) -> ServerRequest {
         host_memory: None,
         max_sessions: 4,
         sessions: 4,
+        page_protection: true,
         keep_running: false,
         binaries: None,
     }
@@ -280,9 +281,18 @@ fn is_kept<P: Tested>() {
     assert_says(&refusal(start::<P>(&many)), &["24 connections, and 420 are needed", &stop]);
     let limited = ServerRequest { host_memory: Some(Bytes::gib(1)), ..request(&directory) };
     assert_says(&refusal(start::<P>(&limited)), &["without a memory limit of 1 GiB", &stop]);
+    let unprotected = ServerRequest { page_protection: false, keep_running: false, ..request(&directory) };
+    assert_says(&refusal(start::<P>(&unprotected)), &["was started without `--no-page-protection`", &stop]);
     remove_it::<P>(&directory).unwrap();
     assert_eq!(processes_of(&directory), Vec::<String>::new());
     assert!(!directory.exists() && !sockets.exists());
+    // Also as the server says it.
+    let server = start::<P>(&unprotected).unwrap();
+    let settings = &server.facts().server.settings;
+    let set = settings.get("full_page_writes").or(settings.get("innodb_doublewrite")).unwrap();
+    assert!(set.eq_ignore_ascii_case("off"), "{set}");
+    server.stop().unwrap();
+    remove_it::<P>(&directory).unwrap();
 }
 
 #[test]
