@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use super::exit::{Exit, Failure};
 use super::supervisor::{Kept, Order, Said, Ticket, VARIABLE, pipe_name};
+use super::typed;
 use model::units::Nanos;
 
 /// This very program, also if its file was replaced meanwhile.
@@ -68,8 +69,9 @@ pub(super) struct Planned {
 
 /// Has a load plan what it would do, in a process of its own, so that whatever is wrong with it is found.
 pub(super) fn planned(arguments: &[OsString]) -> Result<Planned, Failure> {
-    let (mut command, orders) = supervised(arguments, BTreeMap::new(), false)?;
-    let output = command.arg("--dry-run").output().map_err(cannot_start)?;
+    let arguments = typed::with_options(arguments.to_vec(), ["--dry-run".into()]);
+    let (mut command, orders) = supervised(&arguments, BTreeMap::new(), false)?;
+    let output = command.output().map_err(cannot_start)?;
     drop(orders);
     let lines = String::from_utf8_lossy(&output.stdout);
     // The plan in words stands there too.

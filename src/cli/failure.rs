@@ -17,6 +17,7 @@ use super::dry_run::DryRun;
 use super::exit::{Exit, Failure};
 use super::live::Watch;
 use super::shell::{end_group, ended, shell};
+use super::supervisor::{Kept, Said, Supervisor};
 use super::{Interrupt, say, sheets};
 use analysis::{FailureCost, FailureDemand};
 use measure::monotonic_ns;
@@ -68,7 +69,8 @@ Examples:
 Give the load a `--rate`: then operations are due whatever happens, and those that come meanwhile wait. Operations of a load without a \
 rate stop coming, so what users feel is longer than what is shown.
 
-Loads: `host run`, `io run`, `net run`, `orders run`, `slob run`.
+Loads: `host run`, `io run`, `net run`, `orders run`, `slob run`. A file of several failures, each repeated, is an experiment: \
+`examples/failures.toml`.
 
 Exit code 0: done, and no demand was missed. 1: a demand was missed, or the load exceeded its own `--limit`, or what it left is not sound. \
 2: it could not be done.";
@@ -149,6 +151,11 @@ fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
         Read::Loads(mut loads, measured) => (loads.remove(0), measured),
         Read::Refused(exit) => return Ok(exit),
     };
+    let supervisor = Supervisor::of_this_process();
+    if supervisor.is_some() && arguments.by_hand {
+        let failure = Failure::new("`--by-hand` needs the keys of a person, and a step of an experiment has none");
+        return Err(failure.with_hint("cause the failure by `--inject`".to_owned()));
+    }
     let after = arguments.after.map_or(AFTER, |Seconds(time)| time);
     let last = Nanos(arguments.at.0.0.saturating_add(if arguments.recover.is_some() { after.0 } else { 0 }));
     if !arguments.by_hand && last >= measured.duration {
@@ -167,7 +174,7 @@ fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
             .facts("failure", arguments.inject.as_ref().map(|inject| command(inject, at)))
             .facts("recovery", arguments.recover.as_ref().map(|recover| command(recover, format!("{after} later"))))
             .facts("failure", arguments.by_hand.then_some("at your first Enter; the recovery at your second"))
-            .print(None, false);
+            .print(Some(Nanos(measured.warmup.0.saturating_add(measured.duration.0))), false);
     }
     let interrupt = Interrupt::listen()?;
     let came = carry_out(arguments, &load, (measured.warmup, after), &interrupt);
@@ -184,6 +191,18 @@ fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     };
     let (marks, cost) = came.marks.zip(FailureCost::of(&record)).ok_or_else(no_failure)?;
     let demands = cost.demands(marks);
+    let answers: Vec<Option<bool>> = demands.iter().map(|demand| demand.met).collect();
+    let met = match answers.iter().find(|answer| **answer != Some(true)) {
+        None => Kept::Yes,
+        Some(_) if answers.contains(&Some(false)) => Kept::No,
+        Some(_) => Kept::Unknown,
+    };
+    if let Some(supervisor) = supervisor {
+        came.load?;
+        came.kept?;
+        supervisor.say(&Said::Ended { run: came.run, limits: met.max(came.limits) });
+        return Ok(Exit::Done);
+    }
     let sheet = sheet(&cost, &demands, &record.id);
     let shown = match sheets::show(&sheet, arguments.format.format()) {
         Ok(_) | Err(Failure::PipeClosed) => Ok(()),
@@ -193,11 +212,10 @@ fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     came.load?;
     shown?;
     came.kept?;
-    let answers: Vec<Option<bool>> = demands.iter().map(|demand| demand.met).collect();
-    if answers.contains(&Some(false)) {
-        return Ok(Exit::NotMet);
-    }
-    Ok(if answers.contains(&None) { Exit::NoVerdict } else { came.limits.exit() })
+    Ok(match met {
+        Kept::Yes => came.limits.exit(),
+        missed => missed.exit(),
+    })
 }
 
 /// What came of it.
@@ -206,7 +224,7 @@ struct Came {
     marks: Option<FailureMarks>,
     /// Whether the record has these.
     kept: Result<(), Failure>,
-    limits: super::supervisor::Kept,
+    limits: Kept,
     /// What the load says where it went well and left something that is not sound.
     load: Result<(), Failure>,
 }
@@ -220,7 +238,9 @@ fn carry_out(
 ) -> Result<Came, Failure> {
     let mut children = Children::new();
     let watch = Watch::new(arguments.progress.verbosity());
-    children.start(0, &load.arguments, BTreeMap::new(), true)?;
+    let supervisor = Supervisor::of_this_process();
+    let tags = supervisor.map_or_else(BTreeMap::new, |supervisor| supervisor.tags().clone());
+    children.start(0, &load.arguments, tags, true)?;
     let listen = |children: &mut Children| {
         children.listen();
         if interrupt.stop().is_asked() {
@@ -243,13 +263,15 @@ fn carry_out(
     let (mut heard, mut first) = ((0, Instant::now()), Ok(()));
     while !children.are_gone() {
         listen(&mut children);
-        let over_ns = match children.all.first().map(|child| &child.state) {
-            Some(State::Loading { over_ns, .. }) => Some(*over_ns),
-            Some(State::Ready) => Some(0),
-            _ => None,
+        let (over_ns, words) = match children.all.first().map(|child| &child.state) {
+            Some(State::Loading { over_ns, words }) => (Some(*over_ns), words.as_str()),
+            Some(State::Ready) => (Some(0), ""),
+            _ => (None, ""),
         };
-        if over_ns.is_some_and(|over_ns| over_ns != heard.0) {
-            heard = (over_ns.unwrap_or(0), Instant::now());
+        if let Some(over_ns) = over_ns.filter(|over_ns| *over_ns != heard.0) {
+            heard = (over_ns, Instant::now());
+            let second = Said::Second { over_ns, words: words.to_owned() };
+            supervisor.into_iter().for_each(|supervisor| supervisor.say(&second));
         }
         // A load that says nothing any more has ended, and nothing would be measured.
         let is_on = over_ns.is_some() && heard.1.elapsed() < SAYS_NOTHING.max(warmup.as_duration());

@@ -11,6 +11,9 @@ pub(super) const ONE_LOAD: [&str; 5] = ["host run", "io run", "net run", "orders
 pub(super) const SEVERAL_LOADS: [&str; 7] =
     ["host sweep", "io calibrate", "io soak", "io sweep", "net sweep", "orders sweep", "slob sweep"];
 
+/// The command that measures one load while something fails; the load stands behind `--`.
+pub(super) const FAILURE: &str = "failure run";
+
 /// What is said once for all loads.
 const OF_ALL: [(&str, &str); 3] = [
     ("--runs", "all runs of a measurement are kept in one place"),
@@ -40,6 +43,13 @@ pub(super) fn without_program(words: &[OsString]) -> &[OsString] {
 /// The words as they can be typed again, secrets removed.
 pub(super) fn shown(words: &[OsString]) -> String {
     shell_command(words.iter().map(|word| without_secrets(&word.to_string_lossy())))
+}
+
+/// The words with options of the command itself: before `--`, behind which the words of another command stand.
+pub(super) fn with_options(mut words: Vec<OsString>, options: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    words.splice(end..end, options);
+    words
 }
 
 /// Whether the words are one of these commands.

@@ -88,6 +88,52 @@ fn what_was_begun_is_ended_whatever_happens() {
     }
 }
 
+#[test]
+fn failures_of_an_experiment_stand_side_by_side() {
+    let place = Place::new();
+    // The load is a child of what causes the failure, whose shell asks for it.
+    place.write(
+        "f.toml",
+        r#"
+[[step]]
+run = "failure run --inject {_inject} --recover {_recover} --at 1s --after 2s --max-pause 1s -- host run --work checksum --processors 1 --warmup 0 --duration 6s"
+cases = [
+  { failure = "nothing", _inject = "true", _recover = "true" },
+  { failure = "a stop", _inject = "kill -STOP $(pgrep -P $PPID -x exe)", _recover = "kill -CONT $(pgrep -P $PPID -x exe)" },
+]
+[[step]]
+name = "wrong"
+run = "failure run --inject 'exit 7' --at 100ms --recover true --after 1s -- host run --work checksum --processors 1 --warmup 0 --duration 60s"
+"#,
+    );
+    let plan = place.done(&["experiment", "plan", "f.toml"]);
+    assert!(plan.stdout.contains("failure run failure=a stop: 6.00 s"), "{plan}");
+    let answer = place.run(&["experiment", "run", "f.toml", "--json"]);
+    assert!(answer.code == Some(2) && answer.stderr.contains("`exit 7` ended with exit status: 7"), "{answer}");
+    let document = answer.json();
+    let cases = document["cases"].as_array().expect("cases");
+    assert_eq!((cases.len(), document["not_measured"][0]["step"].as_str()), (2, Some("wrong")), "{document}");
+    let of = |case: usize| &cases[case]["runs"][0]["failure"];
+    assert_eq!(of(1)["demands"][0]["met"], false, "two seconds are more than one: {document}");
+    assert!(of(1)["cost"]["longest_ns"].as_u64() >= Some(2_000_000_000), "{document}");
+    // Others may have the processors for a second.
+    let calm = &of(0)["cost"];
+    assert!(calm["failed_ns"].as_u64() >= Some(1_000_000_000) && calm["before"].is_object(), "{document}");
+    let report = place.done(&["experiment", "report", "f.toml"]);
+    assert!(report.stdout.contains("`failure=a stop` paused longest: ") && report.stdout.contains("1 of 1 missed"));
+    // A step whose failure could not be caused is measured again, and the others are not.
+    let again = place.run(&["experiment", "run", "f.toml"]);
+    assert!(again.code == Some(2) && again.stderr.matches("run 3 of 3").count() == 1, "{again}");
+    assert_eq!(again.stderr.matches("round 1: failure run failure=").count(), 0, "{again}");
+    let example = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/failures.toml");
+    let plan = place.done(&["experiment", "plan", example.to_str().unwrap()]);
+    assert!(plan.stdout.contains("in all     6 steps, 18 runs"), "{plan}");
+    assert!(plan.stdout.contains("add chain inet away out { type filter"), "{plan}");
+    place.write("hand.toml", "[[step]]\nrun = \"failure run --by-hand -- host run --work checksum --duration 5\"\n");
+    let answer = place.run(&["experiment", "plan", "hand.toml"]);
+    assert!(answer.code == Some(2) && answer.stderr.contains("`--by-hand` needs the keys of a person"), "{answer}");
+}
+
 /// The server's processes are stopped for two seconds under load.
 #[test]
 fn a_pause_of_a_server_is_as_long_as_it_was() {

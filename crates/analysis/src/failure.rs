@@ -368,15 +368,15 @@ fn as_before(inside: &[&Interval], before: UsualSecond, marks: FailureMarks) -> 
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::{Compared, Difference, Measure, Repeats};
     use model::record::sample::stalls::{quiet, stall};
 
-    const SECOND: u64 = 1_000_000_000;
+    pub(crate) const SECOND: u64 = 1_000_000_000;
 
     /// A failure at second 7 of the window that holds all sessions up for so long.
-    fn failed_for(length_ns: u64) -> (Run, FailureMarks) {
+    pub(crate) fn failed_for(length_ns: u64) -> (Run, FailureMarks) {
         let mut run = quiet();
         stall(&mut run, (7 * SECOND, length_ns), |_| ());
         let warmup_ns = run.steps[0].window.warmup_ns;

@@ -94,7 +94,7 @@ pub use disk_groups::{
 pub use doubts::{CacheHeld, HeldUp, NotCompleted, NotEnded, NotSteady, OperationErrors, Stalled};
 pub use expected::{Expected, Tagged, tagged_platform};
 use expected::{volume_tag, volumes_by_tag};
-pub use experiment::{Against, Bound as CaseBound, Case, CaseRate, CaseReading, ExperimentFound};
+pub use experiment::{Against, Bound as CaseBound, Case, CaseRate, CaseReading, ExperimentFound, FailureReading};
 pub use failure::{FailureCost, FailureDemand, Pause, UsualSecond};
 pub use figures::{Figures, foreground_waits, mean_us, single_block_reads, wait};
 pub use finding::Finding;

@@ -9,9 +9,9 @@ use super::sheet::Sheet;
 use super::table::{Style, matrix};
 use super::text::NARROWEST;
 use super::words::UNKNOWN;
-use analysis::{Case, ExperimentFound, Figures};
+use analysis::{Case, ExperimentFound, FailureReading, Figures, Pause};
 use model::record::Run;
-use model::units::{group_thousands, percent};
+use model::units::{Nanos, group_thousands, percent};
 
 /// A step that has no run, and why, as far as that is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +52,7 @@ pub(super) fn sheet(found: &ExperimentFound) -> Option<Sheet> {
 
 /// All tables but the matrix, in the order in which they are to be read.
 pub(super) fn write(paper: &mut dyn Paper, found: &ExperimentFound, missing: &[NotMeasured]) -> io::Result<()> {
+    paper.table("What each failure cost", &failures(found))?;
     paper.table("What each combination sustains", &carried(found))?;
     repeats(paper, found)?;
     each_run(paper, found)?;
@@ -98,6 +99,44 @@ fn carried(found: &ExperimentFound) -> Grid {
         grid.push(row);
     }
     grid.with_known_columns()
+}
+
+/// The failure of every run; empty where none was caused.
+fn failures(found: &ExperimentFound) -> Grid {
+    let keys = keys(found);
+    let figures = ["run", "pause", "longest wait", "as before", "lost", "demands"];
+    let mut grid = Grid::new(keys.len() + 1, keys.iter().map(String::as_str).chain(figures));
+    for case in &found.cases {
+        for reading in &case.readings {
+            let Some(FailureReading { cost, demands }) = &reading.failure else { continue };
+            let unknown = || UNKNOWN.to_owned();
+            let missed = demands.iter().filter(|demand| demand.met == Some(false)).count();
+            let mut row = key_cells(found, case);
+            row.extend([
+                reading.round.to_string(),
+                match cost.pause {
+                    Pause::None => "none seen".to_owned(),
+                    Pause::Seen { length_ns, .. } => Nanos(length_ns).to_string(),
+                    Pause::AtLeast { length_ns } => format!("{} or longer", Nanos(length_ns)),
+                },
+                cost.longest_ns.map_or_else(unknown, |ns| Nanos(ns).to_string()),
+                match (cost.before, cost.as_before_ns) {
+                    (None, _) => unknown(),
+                    (Some(_), None) => "not within the window".to_owned(),
+                    (Some(_), Some(at_ns)) => cost.since(at_ns),
+                },
+                group_thousands(cost.lost() as f64),
+                match (demands.len(), missed, reading.failure.as_ref().and_then(FailureReading::are_met)) {
+                    (0, ..) => "none".to_owned(),
+                    (_, _, Some(true)) => "met".to_owned(),
+                    (_, 0, _) => "unknown".to_owned(),
+                    (all, missed, _) => format!("{missed} of {all} missed"),
+                },
+            ]);
+            grid.push(row);
+        }
+    }
+    grid
 }
 
 /// The rate of every repeat, and combinations against the first one.

@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::cli::children::{self, Planned};
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::typed::{self, ONE_LOAD, SEVERAL_LOADS, Why};
+use crate::cli::typed::{self, FAILURE, ONE_LOAD, SEVERAL_LOADS, Why};
 use crate::cli::{Command, io, parse, refuse, say};
 use crate::plan::experiment::{ExperimentPlan, Step};
 use analysis::{LatencyTarget, limits_of_command};
@@ -100,7 +100,7 @@ impl Asked {
         let mut loads = Vec::with_capacity(self.plan.steps.len());
         for step in &self.plan.steps {
             let words: Vec<OsString> = step.words.iter().map(OsString::from).collect();
-            if !typed::is_one_of(&words, &[&ONE_LOAD[..], &SEVERAL_LOADS[..]].concat()) {
+            if !typed::is_one_of(&words, &loads_of_steps()) {
                 return Err(self.no_load(step, &words));
             }
             if let Some((flag, why)) = typed::forbidden(&words) {
@@ -116,11 +116,9 @@ impl Asked {
                 let failure = self.of_step(step, Failure::new(format_args!("`{flag}` stands in its command: {why}")));
                 return Err(failure.with_hint(hint));
             }
-            let mut arguments = words;
-            for (name, value) in &step.tags {
-                arguments.extend(["--tag".into(), OsString::from(format!("{name}={value}"))]);
-            }
-            arguments.extend(["--runs".into(), folder.into()]);
+            let tags = step.tags.iter();
+            let tags = tags.flat_map(|(name, value)| ["--tag".into(), OsString::from(format!("{name}={value}"))]);
+            let arguments = typed::with_options(words, tags.chain(["--runs".into(), folder.into()]));
             let typed: Vec<OsString> = [OsString::from("plimsoll")].into_iter().chain(arguments.clone()).collect();
             match parse(&typed) {
                 Ok(cli) => {
@@ -149,6 +147,13 @@ impl Asked {
         Ok(Checked::Loads(loads))
     }
 
+    /// Whether something fails in this step.
+    pub(super) fn has_failure(&self, step: usize) -> bool {
+        let words: Option<Vec<OsString>> =
+            self.plan.steps.get(step).map(|step| step.words.iter().map(OsString::from).collect());
+        words.is_some_and(|words| typed::is_one_of(&words, &[FAILURE]))
+    }
+
     /// How long each step's load is on. What cannot be planned is an error, unless a script before it may make what is missing: then
     /// nothing is known of it yet.
     pub(super) fn planned(&self, loads: &[Vec<OsString>]) -> Result<Vec<Option<Planned>>, Failure> {
@@ -166,8 +171,7 @@ impl Asked {
     }
 
     fn no_load(&self, step: &Step, words: &[OsString]) -> Failure {
-        let all: Vec<String> =
-            [&ONE_LOAD[..], &SEVERAL_LOADS[..]].concat().iter().map(|name| format!("`{name}`")).collect();
+        let all: Vec<String> = loads_of_steps().iter().map(|name| format!("`{name}`")).collect();
         let failure = Failure::new(format_args!("`{}` is not a load that can be a step", typed::shown(words)));
         self.of_step(step, failure)
             .with_hint(format!("what can: {}; anything else goes into a script, `before` or `after`", all.join(", ")))
@@ -185,6 +189,11 @@ impl Asked {
             Failure::PipeClosed => failure,
         }
     }
+}
+
+/// Commands that a step can have.
+fn loads_of_steps() -> Vec<&'static str> {
+    ONE_LOAD.into_iter().chain(SEVERAL_LOADS).chain([FAILURE]).collect()
 }
 
 /// The command of a step as it can be typed, secrets removed.

@@ -47,7 +47,7 @@ A small file:
   [[step]]
   run = \"slob run -s 4 -t {threads} RUN_TIME=60 --target dir:/u01/plimsoll\"
 
-`examples/flashgrid.toml` is a larger one, and docs/recipes/compare.md has every key. Runs are kept in a folder of the \
+`examples/flashgrid.toml` is a larger one, `examples/failures.toml` causes failures, and docs/recipes/compare.md has every key. Runs are kept in a folder of the \
 experiment's name below --runs, with the page.";
 
 const RUN_EXAMPLES: &str = "\
@@ -178,6 +178,7 @@ fn reading(reading: &CaseReading) -> Value {
         "carries": reading.rate.map(CaseRate::words),
         "stopped_by": reading.stopped_by,
         "sentence": reading.sentence,
+        "failure": reading.failure.as_ref().map(|failure| json!({ "demands": failure.demands, "cost": failure.cost })),
         "is_doubtful": reading.is_doubtful,
     })
 }

@@ -1,5 +1,6 @@
 //! What an experiment found: every combination of values with what it carries, and what that comes to in five sentences.
 
+mod failures;
 mod summary;
 
 use std::collections::BTreeSet;
@@ -7,6 +8,7 @@ use std::collections::BTreeSet;
 use super::{Compared, LatencyTarget, LimitAnswer, Repeats};
 use model::record::{ExperimentMark, Run};
 
+pub use failures::FailureReading;
 pub use summary::{Against, Bound, Case, CaseRate, CaseReading};
 
 /// Change from which a difference between combinations matters, as a share.
@@ -53,10 +55,10 @@ impl ExperimentFound {
         Self { title, asked, cases, varied, compared, not_compared }
     }
 
-    /// The worst answer to the limits of all commands: one that was not kept, else one that is not known.
+    /// The worst answer to the limits of all commands and the demands of all failures: one that was not kept, else one that is not known.
     pub fn verdict(&self) -> LimitAnswer {
         let any = |answer: LimitAnswer| {
-            self.cases.iter().flat_map(|case| &case.readings).any(|reading| reading.verdict == Some(answer))
+            self.cases.iter().flat_map(|case| &case.readings).any(|reading| reading.answers().any(|one| one == answer))
         };
         let worse = [LimitAnswer::No, LimitAnswer::NoVerdict].into_iter().find(|answer| any(*answer));
         worse.unwrap_or(LimitAnswer::Yes)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::ExperimentFound;
+use super::{ExperimentFound, FailureReading};
 use crate::opening::{Carried, Claim, Opening, Unit};
 use crate::{
     Calibration, Expected, LatencyTarget, LimitAnswer, NotRepeats, Repeats, Stopped, Tagged, analyse_limits,
@@ -23,6 +23,9 @@ impl ExperimentFound {
     /// What was measured; what carries most and least; what made the difference; what published limits say; and how far it can be
     /// trusted.
     pub fn summary(&self) -> [String; 5] {
+        if self.has_failures() {
+            return [self.measured(), self.longest_and_shortest(), self.demands_met(), self.against(), self.trust()];
+        }
         [self.measured(), self.most_and_least(), self.difference(), self.against(), self.trust()]
     }
 
@@ -282,6 +285,8 @@ pub struct CaseReading {
     pub sentence: String,
     /// Whether the limits of its command were kept; absent where there are none.
     pub verdict: Option<LimitAnswer>,
+    /// What its failure cost, where one was caused.
+    pub failure: Option<FailureReading>,
     /// Whether that should not be relied on as it stands.
     pub is_doubtful: bool,
 }
@@ -450,7 +455,18 @@ impl CaseReading {
             stopped_by: opening.stopped_by.as_ref().map(|by| by.words()),
             sentence: opening.sentence(),
             verdict: opening.verdict.as_ref().map(|verdict| verdict.answer),
+            failure: FailureReading::of(run),
             is_doubtful: opening.doubt.is_some(),
         }
+    }
+
+    /// Answers to the limits of its command and to what was demanded of its failure.
+    pub(super) fn answers(&self) -> impl Iterator<Item = LimitAnswer> {
+        let demands = self.failure.iter().flat_map(|failure| &failure.demands).map(|demand| match demand.met {
+            Some(true) => LimitAnswer::Yes,
+            Some(false) => LimitAnswer::No,
+            None => LimitAnswer::NoVerdict,
+        });
+        self.verdict.into_iter().chain(demands)
     }
 }

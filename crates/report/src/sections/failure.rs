@@ -84,7 +84,7 @@ pub(super) fn write(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let Some((marks, cost)) = run.steps.first().and_then(|step| step.failure).zip(FailureCost::of(run)) else {
         return Ok(());
     };
-    let mut grid = Grid::new(1, ["failure", "what it cost"]);
+    let mut grid = Grid::new(2, ["failure", "what it cost"]);
     for (label, words) in failure_rows(&cost, &cost.demands(marks)) {
         grid.push(vec![label.to_owned(), words]);
     }
