@@ -18,6 +18,7 @@ use super::exit::{Exit, Failure};
 use super::live::Watch;
 use super::shell::{end_group, ended, shell};
 use super::supervisor::{Kept, Said, Supervisor};
+use super::token::{self, TokenOf};
 use super::{Interrupt, say, sheets};
 use analysis::{FailureCost, FailureDemand};
 use measure::monotonic_ns;
@@ -27,6 +28,8 @@ use model::record::store::{self, Store};
 use model::shown::shown;
 use model::units::Nanos;
 use serde_json::json;
+use serve::Listen;
+use serve::marks::Mark;
 use targets::database::Sheet;
 
 pub(super) const EXAMPLES: &str = "\
@@ -83,7 +86,7 @@ pub(super) struct RunArguments {
     words: Vec<OsString>,
 
     /// Shell command that causes the failure
-    #[arg(long, value_name = "COMMAND", required_unless_present = "by_hand", help_heading = "Failure")]
+    #[arg(long, value_name = "COMMAND", required_unless_present_any = ["by_hand", "listen"], help_heading = "Failure")]
     inject: Option<String>,
 
     /// When that runs, from the start of the measured window
@@ -91,7 +94,7 @@ pub(super) struct RunArguments {
     at: Seconds,
 
     /// Shell command that ends the failure
-    #[arg(long, value_name = "COMMAND", conflicts_with = "by_hand", help_heading = "Failure")]
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["by_hand", "listen"], help_heading = "Failure")]
     recover: Option<String>,
 
     /// When that runs, after the command of the failure has ended [default: 10s]
@@ -101,6 +104,12 @@ pub(super) struct RunArguments {
     /// Mark a failure that you cause: Enter when it begins, and Enter when it is over
     #[arg(long, conflicts_with_all = ["inject", "at"], help_heading = "Failure")]
     by_hand: bool,
+
+    /// Mark a failure that others cause, by HTTP: POST /failure when it begins, POST /recovery when it is over
+    ///
+    /// Requests need the token that is shown, or that PLIMSOLL_MARKS_TOKEN holds.
+    #[arg(long, value_name = "ADDR:PORT", conflicts_with_all = ["inject", "at"], help_heading = "Failure")]
+    listen: Option<Listen>,
 
     /// Longest time without a completed operation that is allowed
     #[arg(long, value_name = "TIME", help_heading = "Demands")]
@@ -158,7 +167,7 @@ fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     }
     let after = arguments.after.map_or(AFTER, |Seconds(time)| time);
     let last = Nanos(arguments.at.0.0.saturating_add(if arguments.recover.is_some() { after.0 } else { 0 }));
-    if !arguments.by_hand && last >= measured.duration {
+    if arguments.inject.is_some() && last >= measured.duration {
         let failure = Failure::new(format_args!(
             "the failure is over after {last}, and the load is measured for {}",
             measured.duration
@@ -174,6 +183,10 @@ fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
             .facts("failure", arguments.inject.as_ref().map(|inject| command(inject, at)))
             .facts("recovery", arguments.recover.as_ref().map(|recover| command(recover, format!("{after} later"))))
             .facts("failure", arguments.by_hand.then_some("at your first Enter; the recovery at your second"))
+            .facts(
+                "failure",
+                arguments.listen.map(|address| format!("at a POST to /failure on {address}, or to /recovery")),
+            )
             .print(Some(Nanos(measured.warmup.0.saturating_add(measured.duration.0))), false);
     }
     let interrupt = Interrupt::listen()?;
@@ -187,7 +200,7 @@ fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     record.steps.iter_mut().for_each(|step| step.failure = came.marks);
     let no_failure = || {
         let failure = Failure::new("no failure was marked while the load was measured");
-        failure.with_hint("press Enter when it begins; the run is kept".to_owned())
+        failure.with_hint("press Enter, or POST to /failure, when it begins; the run is kept".to_owned())
     };
     let (marks, cost) = came.marks.zip(FailureCost::of(&record)).ok_or_else(no_failure)?;
     let demands = cost.demands(marks);
@@ -238,6 +251,7 @@ fn carry_out(
 ) -> Result<Came, Failure> {
     let mut children = Children::new();
     let watch = Watch::new(arguments.progress.verbosity());
+    let marks = marks(arguments)?;
     let supervisor = Supervisor::of_this_process();
     let tags = supervisor.map_or_else(BTreeMap::new, |supervisor| supervisor.tags().clone());
     children.start(0, &load.arguments, tags, true)?;
@@ -259,7 +273,7 @@ fn carry_out(
     if !children.is_stopped() {
         children.begin(begin_ns);
     }
-    let mut failure = Caused::new(arguments, begin_ns, (warmup, after));
+    let mut failure = Caused::new(arguments, begin_ns, (warmup, after), marks);
     let (mut heard, mut first) = ((0, Instant::now()), Ok(()));
     while !children.are_gone() {
         listen(&mut children);
@@ -321,7 +335,9 @@ fn keep(store: &Store, run: &Path, marks: FailureMarks) -> Result<(), Failure> {
 struct Caused<'a> {
     inject: Option<&'a str>,
     recover: Option<&'a str>,
-    keys: Option<Receiver<u64>>,
+    marks: Option<Receiver<(Option<Mark>, u64)>>,
+    /// When the measured window begins.
+    from_ns: u64,
     at_ns: u64,
     after_ns: u64,
     injecting: Option<Process>,
@@ -340,11 +356,17 @@ enum Recovery {
 }
 
 impl<'a> Caused<'a> {
-    fn new(arguments: &'a RunArguments, begin_ns: u64, (warmup, after): (Nanos, Nanos)) -> Self {
+    fn new(
+        arguments: &'a RunArguments,
+        begin_ns: u64,
+        (warmup, after): (Nanos, Nanos),
+        marks: Option<Receiver<(Option<Mark>, u64)>>,
+    ) -> Self {
         Self {
             inject: arguments.inject.as_deref(),
             recover: arguments.recover.as_deref(),
-            keys: arguments.by_hand.then(keys),
+            marks,
+            from_ns: begin_ns.saturating_add(warmup.0),
             at_ns: begin_ns.saturating_add(warmup.0).saturating_add(arguments.at.0.0),
             after_ns: after.0,
             injecting: None,
@@ -357,12 +379,16 @@ impl<'a> Caused<'a> {
 
     /// Does what is due. A failure is caused while the load is on; what was begun is ended at once where everything ends.
     fn look(&mut self, is_on: bool, is_ending: bool) -> Result<(), Failure> {
-        for at_ns in self.keys.iter().flat_map(Receiver::try_iter).collect::<Vec<_>>() {
-            let (mark, word) = match self.failed_ns {
-                None => (&mut self.failed_ns, "the failure begins"),
-                Some(_) => (&mut self.recovered_ns, "the recovery"),
+        for (given, at_ns) in self.marks.iter().flat_map(Receiver::try_iter).collect::<Vec<_>>() {
+            let (mark, word) = match (given, self.failed_ns) {
+                // One that is sent again counts once, and nothing is over before it began.
+                (Some(Mark::Failure), Some(_)) | (Some(Mark::Recovery), None) => continue,
+                (_, None) => (&mut self.failed_ns, "the failure begins"),
+                (_, Some(_)) => (&mut self.recovered_ns, "the recovery"),
             };
-            if mark.is_none() {
+            if at_ns < self.from_ns {
+                say::line("not marked: the load is not measured yet");
+            } else if mark.is_none() {
                 *mark = Some(at_ns);
                 say::line(format_args!("marked: {word}"));
             }
@@ -441,18 +467,38 @@ impl<'a> Caused<'a> {
     }
 }
 
-/// The instants at which Enter is pressed.
-fn keys() -> Receiver<u64> {
-    let (pressed, keys) = mpsc::channel();
-    say::line("Press Enter when the failure begins, and Enter when it is over");
-    std::thread::spawn(move || {
-        for _ in BufReader::new(std::io::stdin()).lines().map_while(Result::ok) {
-            if pressed.send(monotonic_ns()).is_err() {
-                return;
-            }
+/// The instants that are marked, by Enter or by HTTP; none where a command causes the failure.
+fn marks(arguments: &RunArguments) -> Result<Option<Receiver<(Option<Mark>, u64)>>, Failure> {
+    let (sender, marks) = mpsc::channel();
+    if let Some(address) = arguments.listen {
+        let token = token::given(TokenOf::Marks, None)?.map_or_else(token::made, Ok)?;
+        let sender = sender.clone();
+        let take = move |mark| {
+            // Nothing is measured any more.
+            let _ = sender.send((Some(mark), monotonic_ns()));
+        };
+        let address = serve::marks::listen(address, token.expose(), take)?;
+        if !address.ip().is_loopback() {
+            say::note("the token of marks crosses the network as it is: let nobody else read there");
         }
-    });
-    keys
+        let given = if std::env::var_os(TokenOf::Marks.variable()).is_some() {
+            "$PLIMSOLL_MARKS_TOKEN"
+        } else {
+            token.expose()
+        };
+        say::line(format_args!("To mark it: curl -X POST -H 'Authorization: Bearer {given}' http://{address}/failure"));
+    }
+    if arguments.by_hand {
+        say::line("Press Enter when the failure begins, and Enter when it is over");
+        std::thread::spawn(move || {
+            for _ in BufReader::new(std::io::stdin()).lines().map_while(Result::ok) {
+                if sender.send((None, monotonic_ns())).is_err() {
+                    return;
+                }
+            }
+        });
+    }
+    Ok((arguments.by_hand || arguments.listen.is_some()).then_some(marks))
 }
 
 fn sheet(cost: &FailureCost, demands: &[FailureDemand], run: &str) -> Sheet {

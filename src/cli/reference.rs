@@ -53,6 +53,7 @@ const VARIABLES: &[(&str, &str)] = &[
     ("PLIMSOLL_MYSQL_BIN", "Directory of the programs of MySQL or MariaDB for a private server"),
     ("PLIMSOLL_NET_TOKEN", "Token of `plimsoll net`, unless `--token-file` names a file"),
     ("PLIMSOLL_MEET_TOKEN", "Token of the parts of a load from many hosts, unless `--meet-token-file` names a file"),
+    ("PLIMSOLL_MARKS_TOKEN", "Token of `plimsoll failure run --listen`; a new one without it"),
     ("PLIMSOLL_WITNESS_TOKEN", "Token of `plimsoll durable witness`, unless `--token-file` names a file"),
     ("PLIMSOLL_ORACLE_PASSWORD", "Password for an Oracle server"),
     ("PLIMSOLL_ORACLE_WALLET_PASSWORD", "Password of an Oracle wallet"),

@@ -15,6 +15,8 @@ pub(super) enum TokenOf {
     Fleet,
     /// The witness of commits, and its load.
     Witness,
+    /// Marks of a failure.
+    Marks,
 }
 
 impl TokenOf {
@@ -24,6 +26,7 @@ impl TokenOf {
             Self::Net => "PLIMSOLL_NET_TOKEN",
             Self::Fleet => "PLIMSOLL_MEET_TOKEN",
             Self::Witness => "PLIMSOLL_WITNESS_TOKEN",
+            Self::Marks => "PLIMSOLL_MARKS_TOKEN",
         }
     }
 
@@ -32,6 +35,7 @@ impl TokenOf {
             Self::Net => "it holds the token that `plimsoll net serve` shows or was given, and nothing else",
             Self::Fleet => "it holds the token that all parts are given, and nothing else",
             Self::Witness => "it holds the token that the witness shows or was given, and nothing else",
+            Self::Marks => "it holds the token that marks are sent with, and nothing else",
         }
     }
 }
@@ -80,7 +84,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("token");
         fs::write(&file, "a token of tests\n").unwrap();
-        for of in [TokenOf::Net, TokenOf::Fleet, TokenOf::Witness] {
+        for of in [TokenOf::Net, TokenOf::Fleet, TokenOf::Witness, TokenOf::Marks] {
             fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
             assert_eq!(given(of, Some(&file)).unwrap().unwrap().expose(), "a token of tests");
             fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();

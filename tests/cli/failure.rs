@@ -1,6 +1,7 @@
 //! What a failure costs a load: failures of known lengths on a real server, and commands that do not do what they should.
 
 use std::fs;
+use std::io::{BufRead as _, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
@@ -23,6 +24,8 @@ fn what_cannot_be_is_said_before_anything_begins() {
         ("failure run -- host run", "--inject"),
         ("failure run --inject true --by-hand -- host run", "cannot be used with"),
         ("failure run --recover true --by-hand -- host run", "cannot be used with"),
+        ("failure run --inject true --listen 127.0.0.1:0 -- host run", "cannot be used with"),
+        ("failure run --listen 8322 -- host run", "is not an address and a port"),
         ("failure run --inject true -- host run -- io run", "2 loads are given"),
         ("failure run --inject true -- io sweep --path x", "cannot take part"),
         ("failure run --inject true -- host run --json", "one for all loads"),
@@ -132,6 +135,49 @@ run = "failure run --inject 'exit 7' --at 100ms --recover true --after 1s -- hos
     place.write("hand.toml", "[[step]]\nrun = \"failure run --by-hand -- host run --work checksum --duration 5\"\n");
     let answer = place.run(&["experiment", "plan", "hand.toml"]);
     assert!(answer.code == Some(2) && answer.stderr.contains("`--by-hand` needs the keys of a person"), "{answer}");
+}
+
+/// `POST` to a path of the address that takes marks. Gives the status.
+fn post(address: &str, path: &str, token: &str) -> String {
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    write!(stream, "POST {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\r\n").unwrap();
+    let mut said = String::new();
+    stream.read_to_string(&mut said).unwrap();
+    said.lines().next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn marks_come_by_http_from_who_has_the_token() {
+    let place = Place::new();
+    let load = ["host", "run", "--work", "checksum", "--processors", "1", "--warmup", "3", "--duration", "8"];
+    let mut command =
+        place.plimsoll(&[&["failure", "run", "--listen", "127.0.0.1:0", "--json", "--"][..], &load].concat());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = std::io::BufReader::new(child.stderr.take().unwrap()).lines();
+    let line = lines.by_ref().map_while(Result::ok).find(|line| line.contains("curl -X POST")).unwrap();
+    let token = line.split("Bearer ").nth(1).unwrap().split('\'').next().unwrap();
+    let address = line.split("http://").nth(1).unwrap().trim_end_matches("/failure");
+    assert!(token.len() >= 32, "{line}");
+    assert!(post(address, "/failure", "wrong").contains("401"));
+    let stdout = child.stdout.take().unwrap();
+    let (sender, said) = std::sync::mpsc::channel();
+    std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| sender.send(line)));
+    // One that comes before the load is measured is refused, and one that were taken would lie outside the window.
+    wait_until("the failure is marked", || {
+        assert!(post(address, "/failure", token).contains("200"));
+        let lines: Vec<String> = said.try_iter().collect();
+        lines.iter().any(|line| line.contains("marked: the failure begins"))
+    });
+    for path in ["/failure", "/recovery", "/recovery"] {
+        assert!(post(address, path, token).contains("200"), "{path}");
+    }
+    let document: serde_json::Value = serde_json::from_reader(stdout).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{document}");
+    let cost = &document["cost"];
+    let (failed, recovered) = (cost["failed_ns"].as_u64().unwrap(), cost["recovered_ns"].as_u64().unwrap());
+    assert!(recovered >= failed, "{document}");
+    let said: Vec<String> = said.into_iter().collect();
+    assert_eq!(said.iter().filter(|line| line.contains("marked: ")).count(), 1, "{said:?}");
 }
 
 /// The server's processes are stopped for two seconds under load.

@@ -1,6 +1,6 @@
 //! The pages of a report for a directory of runs, on a small web server: a list, the page of each run, comparisons.
 //!
-//! Nothing can be changed through it: it only ever reads. It costs little, since the machine may be measuring at this very
+//! Nothing can be changed through it: it only ever reads. [`marks`] is another server, for instants that others mark. It costs little, since the machine may be measuring at this very
 //! moment: what was read is kept, few pages are made at once, and a page that follows a run asks less often the more it costs
 //! to make.
 
@@ -9,6 +9,7 @@
 mod compare;
 mod filter;
 mod list;
+pub mod marks;
 mod problem;
 mod query;
 mod server;
