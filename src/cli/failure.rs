@@ -105,9 +105,9 @@ pub(super) struct RunArguments {
     #[arg(long, conflicts_with_all = ["inject", "at"], help_heading = "Failure")]
     by_hand: bool,
 
-    /// Mark a failure that others cause, by HTTP: POST /failure when it begins, POST /recovery when it is over
+    /// Address and port to listen on, such as 127.0.0.1:8321 or [::1]:8321 (port 0: any free one)
     ///
-    /// Requests need the token that is shown, or that PLIMSOLL_MARKS_TOKEN holds.
+    /// POST /failure marks its begin, POST /recovery its end, with the token that is shown.
     #[arg(long, value_name = "ADDR:PORT", conflicts_with_all = ["inject", "at"], help_heading = "Failure")]
     listen: Option<Listen>,
 
@@ -331,11 +331,14 @@ fn keep(store: &Store, run: &Path, marks: FailureMarks) -> Result<(), Failure> {
     Ok(store.replace(&record)?)
 }
 
+/// Instants that are marked: what each is where that is said, else the next one; by the monotonic clock.
+type Marks = Receiver<(Option<Mark>, u64)>;
+
 /// The failure, by its commands or by hand.
 struct Caused<'a> {
     inject: Option<&'a str>,
     recover: Option<&'a str>,
-    marks: Option<Receiver<(Option<Mark>, u64)>>,
+    marks: Option<Marks>,
     /// When the measured window begins.
     from_ns: u64,
     at_ns: u64,
@@ -356,12 +359,7 @@ enum Recovery {
 }
 
 impl<'a> Caused<'a> {
-    fn new(
-        arguments: &'a RunArguments,
-        begin_ns: u64,
-        (warmup, after): (Nanos, Nanos),
-        marks: Option<Receiver<(Option<Mark>, u64)>>,
-    ) -> Self {
+    fn new(arguments: &'a RunArguments, begin_ns: u64, (warmup, after): (Nanos, Nanos), marks: Option<Marks>) -> Self {
         Self {
             inject: arguments.inject.as_deref(),
             recover: arguments.recover.as_deref(),
@@ -468,7 +466,7 @@ impl<'a> Caused<'a> {
 }
 
 /// The instants that are marked, by Enter or by HTTP; none where a command causes the failure.
-fn marks(arguments: &RunArguments) -> Result<Option<Receiver<(Option<Mark>, u64)>>, Failure> {
+fn marks(arguments: &RunArguments) -> Result<Option<Marks>, Failure> {
     let (sender, marks) = mpsc::channel();
     if let Some(address) = arguments.listen {
         let token = token::given(TokenOf::Marks, None)?.map_or_else(token::made, Ok)?;
@@ -479,7 +477,7 @@ fn marks(arguments: &RunArguments) -> Result<Option<Receiver<(Option<Mark>, u64)
         };
         let address = serve::marks::listen(address, token.expose(), take)?;
         if !address.ip().is_loopback() {
-            say::note("the token of marks crosses the network as it is: let nobody else read there");
+            say::note("the token of marks crosses the network as it is: keep it in a network of your own");
         }
         let given = if std::env::var_os(TokenOf::Marks.variable()).is_some() {
             "$PLIMSOLL_MARKS_TOKEN"

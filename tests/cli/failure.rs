@@ -139,10 +139,11 @@ run = "failure run --inject 'exit 7' --at 100ms --recover true --after 1s -- hos
 
 /// `POST` to a path of the address that takes marks. Gives the status.
 fn post(address: &str, path: &str, token: &str) -> String {
-    let mut stream = std::net::TcpStream::connect(address).unwrap();
-    write!(stream, "POST {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\r\n").unwrap();
+    let mut stream = std::net::TcpStream::connect(address).expect("it listens");
+    write!(stream, "POST {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\r\n")
+        .expect("it hears");
     let mut said = String::new();
-    stream.read_to_string(&mut said).unwrap();
+    stream.read_to_string(&mut said).expect("it answers");
     said.lines().next().unwrap_or_default().to_owned()
 }
 
