@@ -6,6 +6,8 @@ RUNS ?= ./plimsoll-runs
 # Where Cargo builds.
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 PLIMSOLL = $(TARGET)/release/plimsoll
+# What runs it where it is built for another kind of machine.
+RUNNER =
 # Where `make install` puts things; DESTDIR stands before it for whoever makes a package.
 PREFIX ?= /usr/local
 INSTALLED = $(DESTDIR)$(PREFIX)
@@ -34,15 +36,15 @@ install: ## Install the program, man pages and completions below PREFIX=/usr/loc
 	@test -x $(PLIMSOLL) || { echo "error: $(PLIMSOLL) is not there" >&2; echo 'hint: run `make build` first' >&2; exit 2; }
 	install -d "$(INSTALLED)/bin" "$(BASH_COMPLETIONS)" "$(ZSH_COMPLETIONS)" "$(FISH_COMPLETIONS)" "$(MANUAL)"
 	install -m 755 $(PLIMSOLL) "$(INSTALLED)/bin/plimsoll"
-	$(PLIMSOLL) completions bash >"$(BASH_COMPLETIONS)/plimsoll"
-	$(PLIMSOLL) completions zsh >"$(ZSH_COMPLETIONS)/_plimsoll"
-	$(PLIMSOLL) completions fish >"$(FISH_COMPLETIONS)/plimsoll.fish"
-	$(PLIMSOLL) manual "$(MANUAL)"
+	$(RUNNER) $(PLIMSOLL) completions bash >"$(BASH_COMPLETIONS)/plimsoll"
+	$(RUNNER) $(PLIMSOLL) completions zsh >"$(ZSH_COMPLETIONS)/_plimsoll"
+	$(RUNNER) $(PLIMSOLL) completions fish >"$(FISH_COMPLETIONS)/plimsoll.fish"
+	$(RUNNER) $(PLIMSOLL) manual "$(MANUAL)"
 
 # The time that it takes is that of a release build for another target; only what is missing is built again.
 .PHONY: dist
-dist: ## Build a static program for machines without Rust into dist/, as .tar.gz and .deb, and try them
-	CARGO="$(CARGO)" packaging/dist
+dist: ## Build static programs for machines without Rust into dist/, as .tar.gz and .deb, and try them (MACHINES="x86_64 aarch64")
+	CARGO="$(CARGO)" MACHINES="$(MACHINES)" packaging/dist
 	@$(MAKE) --no-print-directory test-dist
 
 .PHONY: test-dist
