@@ -2,34 +2,33 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, PipeWriter};
+use std::io::PipeWriter;
 use std::path::{Path, PathBuf};
 use std::process::{Child as Process, Stdio};
-use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 
-use super::arguments::{FormatArgs, ProgressArgs, RunsArgs, Seconds};
+use super::arguments::{FormatArgs, Measured, ProgressArgs, RunsArgs, Seconds};
 use super::beside::loads::{Given, Load, Read, only};
-use super::children::{Children, State};
+use super::children::{self, Children, State};
 use super::dry_run::DryRun;
 use super::exit::{Exit, Failure};
 use super::live::Watch;
+use super::marks::Marks;
 use super::shell::{end_group, ended, shell};
 use super::supervisor::{Kept, Said, Supervisor};
-use super::token::{self, TokenOf};
+use super::token::TokenOf;
 use super::{Interrupt, say, sheets};
 use analysis::{FailureCost, FailureDemand};
 use measure::monotonic_ns;
 use model::config::Tag;
-use model::record::FailureMarks;
 use model::record::store::{self, Store};
+use model::record::{FailureMarks, Outcome};
 use model::shown::shown;
 use model::units::Nanos;
 use serde_json::json;
 use serve::Listen;
-use serve::marks::Mark;
 use targets::database::Sheet;
 
 pub(super) const EXAMPLES: &str = "\
@@ -107,7 +106,7 @@ pub(super) struct RunArguments {
 
     /// Address and port to listen on, such as 127.0.0.1:8321 or [::1]:8321 (port 0: any free one)
     ///
-    /// POST /failure marks its begin, POST /recovery its end, with the token that is shown.
+    /// POST /failure marks its begin, POST /recovery its end; PLIMSOLL_MARKS_TOKEN is the token.
     #[arg(long, value_name = "ADDR:PORT", conflicts_with_all = ["inject", "at"], help_heading = "Failure")]
     listen: Option<Listen>,
 
@@ -165,6 +164,13 @@ fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
         let failure = Failure::new("`--by-hand` needs the keys of a person, and a step of an experiment has none");
         return Err(failure.with_hint("cause the failure by `--inject`".to_owned()));
     }
+    let has_token = std::env::var(TokenOf::Marks.variable()).is_ok_and(|token| !token.trim().is_empty());
+    if supervisor.is_some() && arguments.listen.is_some_and(|listen| listen.0.port() == 0 || !has_token) {
+        let failure =
+            Failure::new("the token and the port that a step of an experiment picks by itself cannot be seen");
+        let hint = format!("set {}, and name a port", TokenOf::Marks.variable());
+        return Err(failure.with_hint(hint));
+    }
     let after = arguments.after.map_or(AFTER, |Seconds(time)| time);
     let last = Nanos(arguments.at.0.0.saturating_add(if arguments.recover.is_some() { after.0 } else { 0 }));
     if arguments.inject.is_some() && last >= measured.duration {
@@ -175,6 +181,7 @@ fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
         return Err(failure.with_hint("give the load a longer `--duration`, or lower `--at` and `--after`".to_owned()));
     }
     if arguments.dry_run {
+        let planned = children::planned(&load.arguments)?;
         let command = |command: &String, when: String| format!("{when}: {}", shown(command));
         let at = format!("{} into the window", arguments.at.0);
         return DryRun::default()
@@ -187,10 +194,10 @@ fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
                 "failure",
                 arguments.listen.map(|address| format!("at a POST to /failure on {address}, or to /recovery")),
             )
-            .print(Some(Nanos(measured.warmup.0.saturating_add(measured.duration.0))), false);
+            .print(planned.time, planned.is_simulated);
     }
     let interrupt = Interrupt::listen()?;
-    let came = carry_out(arguments, &load, (measured.warmup, after), &interrupt);
+    let came = carry_out(arguments, &load, (measured, after), &interrupt);
     let came = interrupt.judge(came)?;
     if let Some(exit) = interrupt.exit() {
         say::note("cut short; the run is kept, and what the failure cost is not known");
@@ -225,10 +232,7 @@ fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     came.load?;
     shown?;
     came.kept?;
-    Ok(match met {
-        Kept::Yes => came.limits.exit(),
-        missed => missed.exit(),
-    })
+    Ok(met.max(came.limits).exit())
 }
 
 /// What came of it.
@@ -246,12 +250,19 @@ struct Came {
 fn carry_out(
     arguments: &RunArguments,
     load: &Load,
-    (warmup, after): (Nanos, Nanos),
+    (measured, after): (Measured, Nanos),
     interrupt: &Interrupt,
 ) -> Result<Came, Failure> {
     let mut children = Children::new();
     let watch = Watch::new(arguments.progress.verbosity());
-    let marks = marks(arguments)?;
+    let Measured { warmup, duration, .. } = measured;
+    let marks = Marks::default();
+    if let Some(address) = arguments.listen {
+        marks.by_http(address)?;
+    }
+    if arguments.by_hand {
+        marks.by_enter();
+    }
     let supervisor = Supervisor::of_this_process();
     let tags = supervisor.map_or_else(BTreeMap::new, |supervisor| supervisor.tags().clone());
     children.start(0, &load.arguments, tags, true)?;
@@ -273,6 +284,8 @@ fn carry_out(
     if !children.is_stopped() {
         children.begin(begin_ns);
     }
+    let from_ns = begin_ns.saturating_add(warmup.0);
+    marks.measured(from_ns..from_ns.saturating_add(duration.0));
     let mut failure = Caused::new(arguments, begin_ns, (warmup, after), marks);
     let (mut heard, mut first) = ((0, Instant::now()), Ok(()));
     while !children.are_gone() {
@@ -312,7 +325,10 @@ fn carry_out(
     });
     // However the rest ended: a run whose target was made to fail is not like others.
     let kept = match (&ended, marks) {
-        (Some((run, _)), Some(marks)) => keep(&arguments.runs.store(), run, marks),
+        (Some((run, _)), Some(marks)) => {
+            let error = [&first, &recovered].into_iter().find_map(|ended| ended.as_ref().err());
+            keep(&arguments.runs.store(), run, marks, error)
+        }
         _ => Ok(()),
     };
     first?;
@@ -324,23 +340,22 @@ fn carry_out(
     Ok(Came { run, marks, kept, limits, load })
 }
 
-/// Writes the marks into the record of a run.
-fn keep(store: &Store, run: &Path, marks: FailureMarks) -> Result<(), Failure> {
+/// Writes the marks into the record of a run; with `error`, that its failure is not the one that was requested.
+fn keep(store: &Store, run: &Path, marks: FailureMarks, error: Option<&Failure>) -> Result<(), Failure> {
     let mut record = store::load(run)?;
+    if let Some(Failure::Reported(reported)) = error {
+        record.outcome = record.outcome.worse(&Outcome::Failed { error: reported.message.clone() });
+    }
     record.steps.iter_mut().for_each(|step| step.failure = Some(marks));
     Ok(store.replace(&record)?)
 }
-
-/// Instants that are marked: what each is where that is said, else the next one; by the monotonic clock.
-type Marks = Receiver<(Option<Mark>, u64)>;
 
 /// The failure, by its commands or by hand.
 struct Caused<'a> {
     inject: Option<&'a str>,
     recover: Option<&'a str>,
-    marks: Option<Marks>,
-    /// When the measured window begins.
-    from_ns: u64,
+    marks: Marks,
+    refused: u32,
     at_ns: u64,
     after_ns: u64,
     injecting: Option<Process>,
@@ -359,12 +374,12 @@ enum Recovery {
 }
 
 impl<'a> Caused<'a> {
-    fn new(arguments: &'a RunArguments, begin_ns: u64, (warmup, after): (Nanos, Nanos), marks: Option<Marks>) -> Self {
+    fn new(arguments: &'a RunArguments, begin_ns: u64, (warmup, after): (Nanos, Nanos), marks: Marks) -> Self {
         Self {
             inject: arguments.inject.as_deref(),
             recover: arguments.recover.as_deref(),
             marks,
-            from_ns: begin_ns.saturating_add(warmup.0),
+            refused: 0,
             at_ns: begin_ns.saturating_add(warmup.0).saturating_add(arguments.at.0.0),
             after_ns: after.0,
             injecting: None,
@@ -377,19 +392,18 @@ impl<'a> Caused<'a> {
 
     /// Does what is due. A failure is caused while the load is on; what was begun is ended at once where everything ends.
     fn look(&mut self, is_on: bool, is_ending: bool) -> Result<(), Failure> {
-        for (given, at_ns) in self.marks.iter().flat_map(Receiver::try_iter).collect::<Vec<_>>() {
-            let (mark, word) = match (given, self.failed_ns) {
-                // One that is sent again counts once, and nothing is over before it began.
-                (Some(Mark::Failure), Some(_)) | (Some(Mark::Recovery), None) => continue,
-                (_, None) => (&mut self.failed_ns, "the failure begins"),
-                (_, Some(_)) => (&mut self.recovered_ns, "the recovery"),
-            };
-            if at_ns < self.from_ns {
-                say::line("not marked: the load is not measured yet");
-            } else if mark.is_none() {
-                *mark = Some(at_ns);
+        let marked = self.marks.so_far();
+        for (mark, given, word) in [
+            (&mut self.failed_ns, marked.failed_ns, "the failure begins"),
+            (&mut self.recovered_ns, marked.recovered_ns, "the recovery"),
+        ] {
+            if mark.is_none() && given.is_some() {
+                *mark = given;
                 say::line(format_args!("marked: {word}"));
             }
+        }
+        if marked.refused > std::mem::replace(&mut self.refused, marked.refused) {
+            say::line("not marked: the load is not measured now");
         }
         if self.failed_ns.is_none()
             && is_on
@@ -463,40 +477,6 @@ impl<'a> Caused<'a> {
             std::thread::sleep(LOOK_AROUND);
         }
     }
-}
-
-/// The instants that are marked, by Enter or by HTTP; none where a command causes the failure.
-fn marks(arguments: &RunArguments) -> Result<Option<Marks>, Failure> {
-    let (sender, marks) = mpsc::channel();
-    if let Some(address) = arguments.listen {
-        let token = token::given(TokenOf::Marks, None)?.map_or_else(token::made, Ok)?;
-        let sender = sender.clone();
-        let take = move |mark| {
-            // Nothing is measured any more.
-            let _ = sender.send((Some(mark), monotonic_ns()));
-        };
-        let address = serve::marks::listen(address, token.expose(), take)?;
-        if !address.ip().is_loopback() {
-            say::note("the token of marks crosses the network as it is: keep it in a network of your own");
-        }
-        let given = if std::env::var_os(TokenOf::Marks.variable()).is_some() {
-            "$PLIMSOLL_MARKS_TOKEN"
-        } else {
-            token.expose()
-        };
-        say::line(format_args!("To mark it: curl -X POST -H 'Authorization: Bearer {given}' http://{address}/failure"));
-    }
-    if arguments.by_hand {
-        say::line("Press Enter when the failure begins, and Enter when it is over");
-        std::thread::spawn(move || {
-            for _ in BufReader::new(std::io::stdin()).lines().map_while(Result::ok) {
-                if sender.send((None, monotonic_ns())).is_err() {
-                    return;
-                }
-            }
-        });
-    }
-    Ok((arguments.by_hand || arguments.listen.is_some()).then_some(marks))
 }
 
 fn sheet(cost: &FailureCost, demands: &[FailureDemand], run: &str) -> Sheet {

@@ -29,6 +29,7 @@ mod like;
 mod limits;
 mod live;
 mod manual;
+mod marks;
 mod merge;
 mod net;
 mod orders;

@@ -41,7 +41,7 @@ const NEGATIVE: &[(&str, &str)] = &[
     ("`check`", "the load is not sustained"),
     ("`fit`", "the platform is not enough; with `--platforms`, none is"),
     ("`compare`", "a metric is `worse` by more than `--threshold`"),
-    ("`beside`, `experiment`", "a load exceeded its own `--limit`"),
+    ("`beside`, `experiment`", "a load exceeded its own `--limit`, or a failure missed a demand"),
     ("`export`", "a run could not be read and was left out; the rest is written"),
 ];
 

@@ -20,7 +20,7 @@ use super::problem::Problem;
 use super::server::Listen;
 
 /// Longest that a connection may take, from its beginning to its end.
-const LONGEST: Duration = Duration::from_secs(5);
+const LONGEST: Duration = Duration::from_secs(2);
 /// Connections at a time; more are closed. One that sends nothing keeps no other waiting, so that marks are taken when they come.
 const MAX_CONNECTIONS: usize = 32;
 /// Bytes of a request's head.
@@ -35,12 +35,16 @@ pub enum Mark {
     Recovery,
 }
 
-/// Listens for marks until the process ends, and hands each to `take`. Gives the address with the port that was picked. A request
-/// without `Authorization: Bearer TOKEN` is refused; what it sends besides its head is not read.
+/// Listens for marks until the process ends, and hands each to `take`, which says whether it counts. Gives the address with the port
+/// that was picked. A request without `Authorization: Bearer TOKEN` is refused; what it sends besides its head is not read.
 ///
 /// # Errors
 /// If the address cannot be listened on.
-pub fn listen(listen: Listen, token: &str, take: impl Fn(Mark) + Send + Sync + 'static) -> Result<SocketAddr, Problem> {
+pub fn listen(
+    listen: Listen,
+    token: &str,
+    take: impl Fn(Mark) -> bool + Send + Sync + 'static,
+) -> Result<SocketAddr, Problem> {
     let cannot = |source| Problem::CannotListen { address: listen.0, source };
     let listener = TcpListener::bind(listen.0).map_err(cannot)?;
     listener.set_nonblocking(true).map_err(cannot)?;
@@ -56,7 +60,7 @@ pub fn listen(listen: Listen, token: &str, take: impl Fn(Mark) + Send + Sync + '
 async fn accept(
     listener: TcpListener,
     expected: Arc<str>,
-    take: Arc<impl Fn(Mark) + Send + Sync + 'static>,
+    take: Arc<impl Fn(Mark) -> bool + Send + Sync + 'static>,
 ) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
@@ -72,7 +76,7 @@ async fn accept(
         let (expected, take) = (Arc::clone(&expected), Arc::clone(&take));
         let service = service_fn(move |request: Request<Incoming>| {
             let answer = judge(request.method(), request.uri().path(), request.headers(), &expected);
-            answer.iter().for_each(|mark| take(*mark));
+            let answer = answer.and_then(|mark| if take(mark) { Ok(mark) } else { Err(StatusCode::CONFLICT) });
             async move { Ok::<_, Infallible>(reply(answer)) }
         });
         let connection = timeout(LONGEST, http.serve_connection(TokioIo::new(stream), service));
@@ -110,6 +114,10 @@ fn reply(answer: Result<Mark, StatusCode>) -> Response<String> {
             (StatusCode::UNAUTHORIZED, "the header `Authorization: Bearer TOKEN` is missing or wrong\n")
         }
         Err(StatusCode::NOT_FOUND) => (StatusCode::NOT_FOUND, "POST to /failure or to /recovery\n"),
+        Err(StatusCode::CONFLICT) => (
+            StatusCode::CONFLICT,
+            "not marked: nothing is measured now, it is marked already, or no failure was before it\n",
+        ),
         Err(status) => (status, "marks are set by POST\n"),
     };
     let mut response = Response::new(words.to_owned());
@@ -131,7 +139,7 @@ mod tests {
     #[test]
     fn only_a_post_with_the_token_marks() {
         let (sender, marks) = mpsc::channel();
-        let take = move |mark| sender.send(mark).unwrap();
+        let take = move |mark| sender.send(mark).is_ok() && mark == Mark::Failure;
         let address = listen("127.0.0.1:0".parse().unwrap(), "a token of tests", take).unwrap();
         // A silent client is not in the way.
         let _silent = TcpStream::connect(address).unwrap();
@@ -149,12 +157,12 @@ mod tests {
             ("POST /other", "a token of tests", "404"),
             ("GET /failure", "a token of tests", "405"),
             ("POST /failure", "a token of tests", "200"),
-            ("POST /recovery", "a token of tests", "200"),
+            ("POST /recovery", "a token of tests", "409"),
         ] {
             assert_eq!(ask(line, token), status, "{line}");
         }
         assert_eq!(marks.try_iter().collect::<Vec<_>>(), [Mark::Failure, Mark::Recovery]);
-        let taken = listen(Listen(address), "a token of tests", |_| ()).unwrap_err();
+        let taken = listen(Listen(address), "a token of tests", |_| true).unwrap_err();
         assert!(matches!(taken, Problem::CannotListen { .. }), "{taken}");
     }
 }

@@ -209,8 +209,9 @@ fn is_calibration_of_database(command: &Command) -> bool {
 
 /// The limits of a command. All of them were parsed before.
 fn limits(words: &[String]) -> Vec<LatencyTarget> {
+    let load = words.iter().position(|word| word == "--").map_or(words, |at| &words[at + 1..]);
     // Transactions have names of their own there.
-    limits_of_command(words, words.first().is_some_and(|first| first == "orders"))
+    limits_of_command(load, load.first().is_some_and(|first| first == "orders"))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use super::asked::{self, Asked, FILE, MAX_FILE};
 use crate::cli::exit::Failure;
 use crate::cli::say;
 use crate::plan::experiment::Turn;
+use analysis::FailureCost;
 use files::{How, LockedFile};
 use model::plain::{self, Links};
 use model::record::store::{self, Store};
@@ -127,7 +128,7 @@ fn turns_done(asked: &Asked, path: &Path) -> Vec<(Turn, PathBuf)> {
     let whole = runs.into_iter().filter(|run| run.outcome == Outcome::Completed);
     // A run without the failure that it was to have is another measurement.
     let is_as_asked = |(turn, run): &(Turn, PathBuf)| {
-        let has_failure = |run: Run| run.steps.iter().any(|step| step.failure.is_some());
+        let has_failure = |run: Run| FailureCost::of(&run).is_some();
         !asked.has_failure(turn.step) || store::load(run).is_ok_and(has_failure)
     };
     whole.filter_map(|run| Some((turn(&run)?, run.path))).filter(is_as_asked).collect()

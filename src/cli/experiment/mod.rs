@@ -58,7 +58,9 @@ Examples:
   plimsoll experiment run evening.toml --fresh        from the beginning
 
 Ended by Ctrl-C, by its budget or by an error, the same command goes on with what is missing. A step that cannot be done is \
-said and passed over. The exit code is 1 if a load did not keep its own `--limit`, and 2 if a step could not be done.";
+said and passed over. After a failure that could not be caused or ended, nothing more is measured.
+
+Exit code 1: a load missed its own `--limit`, or a failure missed a demand. 2: a step could not be done.";
 
 const PLAN_EXAMPLES: &str = "\
 Examples:

@@ -96,6 +96,13 @@ pub(super) fn run(evening: &Evening<'_>, mut planned: Vec<Option<Planned>>, verb
                     came.failed.push((*turn, words(&failure)));
                     report_failure(failure);
                     display.watch = Watch::new(verbosity);
+                    if asked.has_failure(turn.step) {
+                        // What it did to the target may not be over.
+                        say::note(
+                            "nothing more is measured: look whether the failure is over, then the same command goes on",
+                        );
+                        break;
+                    }
                 }
             }
             is_first = false;

@@ -46,9 +46,10 @@ fn longest(case: &Case) -> Option<(u64, bool)> {
 }
 
 impl ExperimentFound {
-    /// Whether any of its runs had a failure.
-    pub fn has_failures(&self) -> bool {
-        self.failures().next().is_some()
+    /// Whether each of its combinations had a failure.
+    pub(super) fn is_of_failures(&self) -> bool {
+        let has_failure = |case: &Case| case.readings.iter().any(|reading| reading.failure.is_some());
+        !self.cases.is_empty() && self.cases.iter().all(has_failure)
     }
 
     fn failures(&self) -> impl Iterator<Item = (&Case, &FailureReading)> {
@@ -70,13 +71,37 @@ impl ExperimentFound {
         let name = |case: &Case| format!("`{}`", self.name(case));
         match paused[..] {
             [] => "What the failures cost is unknown.".to_owned(),
-            [(case, pause)] => format!("{} paused longest: {}.", name(case), words(pause)),
+            [(case, pause)] => format!("{}: {}.", name(case), words(pause)),
+            [(_, (0, _)), ..] => "No pause was seen of any.".to_owned(),
+            // At least as long is perhaps longer.
+            [_, ref others @ ..] if others.iter().any(|(_, (_, is_at_least))| *is_at_least) => {
+                let each = paused.iter().map(|(case, pause)| format!("{} {}", name(case), words(*pause)));
+                format!("Which paused longest cannot be told: {}.", each.collect::<Vec<_>>().join(", "))
+            }
             [(worst, most), .., (best, least)] => format!(
                 "{} paused longest: {}. {} paused least: {}.",
                 name(worst),
                 words(most),
                 name(best),
                 words(least)
+            ),
+        }
+    }
+
+    /// How far pauses of repeats differ.
+    pub(super) fn trust_in_pauses(&self) -> String {
+        let spread = |case: &Case| {
+            let pauses = || case.readings.iter().filter_map(|reading| Some(reading.failure.as_ref()?.pause_ns().0));
+            let (least, most) = (pauses().min()?, pauses().max()?);
+            (pauses().count() > 1).then_some(most - least)
+        };
+        let spreads = self.cases.iter().filter_map(|case| Some((case, spread(case)?)));
+        match spreads.max_by_key(|(_, spread)| *spread) {
+            None => "No failure was repeated, so what pauses differ by may be chance.".to_owned(),
+            Some((case, spread)) => format!(
+                "Pauses of one failure differ by {} at most (`{}`), and what differs by less may be chance.",
+                Nanos(spread),
+                self.name(case)
             ),
         }
     }
@@ -141,6 +166,7 @@ mod tests {
         });
         let calm = found(vec![unknown]);
         assert!(calm.summary()[2].starts_with("Nothing was demanded"), "{:?}", calm.summary());
+        assert!(calm.summary()[4].starts_with("No failure was repeated"), "{:?}", calm.summary());
         assert_eq!(calm.verdict(), LimitAnswer::Yes);
     }
 }

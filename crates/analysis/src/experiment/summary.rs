@@ -23,8 +23,9 @@ impl ExperimentFound {
     /// What was measured; what carries most and least; what made the difference; what published limits say; and how far it can be
     /// trusted.
     pub fn summary(&self) -> [String; 5] {
-        if self.has_failures() {
-            return [self.measured(), self.longest_and_shortest(), self.demands_met(), self.against(), self.trust()];
+        if self.is_of_failures() {
+            let [pauses, demands, trust] = [self.longest_and_shortest(), self.demands_met(), self.trust_in_pauses()];
+            return [self.measured(), pauses, demands, self.against(), trust];
         }
         [self.measured(), self.most_and_least(), self.difference(), self.against(), self.trust()]
     }

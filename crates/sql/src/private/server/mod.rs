@@ -229,12 +229,13 @@ impl<P: Programs> PrivateServer<P> {
             return Err(PrivateError::unfit(what, format!("{stop_it}, then it is started again for them")).into());
         }
         let protection = ["full_page_writes", "innodb_doublewrite"].into_iter().find_map(setting);
-        if protection.is_some_and(|there| there.eq_ignore_ascii_case("on") != request.page_protection) {
-            let what = format!(
-                "{shown} was started {} `--no-page-protection`",
-                if request.page_protection { "with" } else { "without" }
-            );
-            return Err(PrivateError::unfit(what, format!("{stop_it}, then it is started again as requested")).into());
+        let is_on = protection.map(|there| there.eq_ignore_ascii_case("on"));
+        if let Some(is_on) = is_on.filter(|is_on| *is_on != request.page_protection) {
+            let (flag, there) = if is_on { ("without", "with") } else { ("with", "without") };
+            let what = format!("{shown} runs {there} full-page writes or a doublewrite buffer");
+            let hint =
+                format!("{flag} `--no-page-protection` it is used as it is; or {stop_it}, then it is started again");
+            return Err(PrivateError::unfit(what, hint).into());
         }
         let mut notes = vec![format!("the server was running already (process {pid}) and is left running")];
         let (there, asked) = (setting(buffers_setting).and_then(|shown| shown.parse::<Bytes>().ok()), request.db_cache);

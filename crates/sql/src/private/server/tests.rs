@@ -282,7 +282,10 @@ fn is_kept<P: Tested>() {
     let limited = ServerRequest { host_memory: Some(Bytes::gib(1)), ..request(&directory) };
     assert_says(&refusal(start::<P>(&limited)), &["without a memory limit of 1 GiB", &stop]);
     let unprotected = ServerRequest { page_protection: false, keep_running: false, ..request(&directory) };
-    assert_says(&refusal(start::<P>(&unprotected)), &["was started without `--no-page-protection`", &stop]);
+    assert_says(
+        &refusal(start::<P>(&unprotected)),
+        &["runs with full-page writes", "without `--no-page-protection` it is used", &stop],
+    );
     remove_it::<P>(&directory).unwrap();
     assert_eq!(processes_of(&directory), Vec::<String>::new());
     assert!(!directory.exists() && !sockets.exists());
