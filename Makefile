@@ -140,11 +140,12 @@ test-oracle: ## The whole way on a real Oracle database: PLIMSOLL_ORACLE_URL=ora
 	$(CARGO) test --locked --test oracle -- --nocapture real::
 
 # Nothing but these packages is installed; images and kernels stay in target/guests.
-GUEST_PACKAGES = qemu-system-x86 qemu-utils mmdebstrap fakeroot kmod xz-utils zstd e2fsprogs binutils debian-archive-keyring
+GUEST_PACKAGES = qemu-system-x86 qemu-system-arm qemu-utils mmdebstrap fakeroot kmod xz-utils zstd e2fsprogs binutils debian-archive-keyring
 .PHONY: test-guests
 test-guests: guest-tools build ## Try kernels 5.10, 6.1 and 6.12 and stacks of storage in guests of QEMU (THEMES="md lvm" KERNELS=6.1 TIMES=20; wants Debian)
 	PLIMSOLL_GUEST_PROGRAM="$(abspath $(PLIMSOLL))" PLIMSOLL_GUEST_THEMES="$(THEMES)" PLIMSOLL_GUEST_KERNELS="$(KERNELS)" \
 		PLIMSOLL_GUEST_TIMES="$(TIMES)" \
+		PLIMSOLL_GUEST_ARM_PROGRAM="$(abspath $(wildcard $(TARGET)/aarch64-unknown-linux-musl/release/plimsoll.stripped))" \
 		$(CARGO) test --workspace --locked --test guests -- --ignored --nocapture
 
 .PHONY: guest-tools

@@ -8,6 +8,30 @@ use std::time::{Duration, SystemTime};
 
 use crate::place::{key, of_the_guest, output, place, whole};
 
+/// What kind of processor a guest has, by Debian's names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Machine {
+    Amd64,
+    Arm64,
+}
+
+impl Machine {
+    fn debian(self) -> &'static str {
+        match self {
+            Self::Amd64 => "amd64",
+            Self::Arm64 => "arm64",
+        }
+    }
+
+    /// What is kept of it: guests of this machine's kind came first, and have the plain name.
+    fn kept(self, name: &str) -> String {
+        match self {
+            Self::Amd64 => name.to_owned(),
+            Self::Arm64 => format!("{name}-arm64"),
+        }
+    }
+}
+
 /// A kernel by what people call it, and the release of Debian that has it. Which package that is today, `apt` says.
 #[derive(Debug)]
 pub struct Named {
@@ -26,6 +50,7 @@ pub const RELEASE: &str = "bookworm";
 
 /// Parts of a kernel's modules that guests have: the rest is for hardware that no guest has.
 const PARTS: &[&str] = &[
+    "arch/arm64/crypto",
     "arch/x86/crypto",
     "block",
     "crypto",
@@ -63,6 +88,7 @@ const FRESH: Duration = Duration::from_secs(24 * 60 * 60);
 #[derive(Debug, Clone)]
 pub struct Kernel {
     pub version: &'static str,
+    pub machine: Machine,
     /// Of Debian, such as `6.1.0-50-amd64`.
     pub package: String,
     folder: PathBuf,
@@ -137,13 +163,14 @@ pub fn mirror() -> String {
 /// A state of `apt` of our own for one release, so that the sources of this machine stay as they are.
 struct Apt {
     folder: PathBuf,
+    machine: Machine,
     /// After so long a command is given up.
     patience: Duration,
 }
 
 impl Apt {
-    fn of(release: &str, patience: Duration) -> Result<Self, String> {
-        let folder = place().join("apt").join(release);
+    fn of(release: &str, machine: Machine, patience: Duration) -> Result<Self, String> {
+        let folder = place().join("apt").join(machine.kept(release));
         let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
         for below in ["lists/partial", "cache/archives/partial", "parts"] {
             fs::create_dir_all(folder.join(below)).map_err(failed)?;
@@ -152,7 +179,7 @@ impl Apt {
         let source = format!("deb [signed-by={keys}] {} {release} main\n", mirror());
         fs::write(folder.join("sources.list"), source).map_err(failed)?;
         fs::write(folder.join("status"), "").map_err(failed)?;
-        Ok(Self { folder, patience })
+        Ok(Self { folder, machine, patience })
     }
 
     fn command(&self, tool: &str) -> Command {
@@ -175,7 +202,9 @@ impl Apt {
             "Acquire::Retries=2".to_owned(),
             "Acquire::http::Timeout=30".to_owned(),
             "Acquire::Languages=none".to_owned(),
-            "APT::Architecture=amd64".to_owned(),
+            format!("APT::Architecture={}", self.machine.debian()),
+            // Those that this machine's own apt knows as well are not looked for.
+            format!("APT::Architectures={}", self.machine.debian()),
         ] {
             command.arg("-o").arg(option);
         }
@@ -188,7 +217,8 @@ impl Apt {
 
     /// The package of the newest kernel.
     fn newest_kernel(&self) -> Result<String, String> {
-        let said = output(self.command("apt-cache").args(["depends", "linux-image-amd64"]))?;
+        let said =
+            output(self.command("apt-cache").args(["depends", &format!("linux-image-{}", self.machine.debian())]))?;
         let mut named = said.lines().filter_map(|line| line.trim().strip_prefix("Depends: linux-image-"));
         named.next_back().map(str::to_owned).ok_or_else(|| format!("apt names no kernel: {said}"))
     }
@@ -208,8 +238,8 @@ impl Apt {
 }
 
 /// A kernel, brought here unless it is. What `apt` cannot be asked about today is taken from the cache.
-pub fn bring(named: &'static Named, patience: Duration) -> Result<Kernel, String> {
-    let kept = place().join("kernels").join(named.release);
+pub fn bring(named: &'static Named, machine: Machine, patience: Duration) -> Result<Kernel, String> {
+    let kept = place().join("kernels").join(machine.kept(named.release));
     let asked = kept.join("asked");
     let known = fs::read_to_string(&asked).ok();
     let age = fs::metadata(&asked)
@@ -219,7 +249,7 @@ pub fn bring(named: &'static Named, patience: Duration) -> Result<Kernel, String
     let package = match (known, age) {
         (Some(known), Some(age)) if age < FRESH => known,
         (known, _) => {
-            let apt = Apt::of(named.release, patience)?;
+            let apt = Apt::of(named.release, machine, patience)?;
             match (apt.update().and_then(|()| apt.newest_kernel()), known) {
                 (Ok(package), _) => package,
                 (Err(error), Some(known)) => {
@@ -234,12 +264,12 @@ pub fn bring(named: &'static Named, patience: Duration) -> Result<Kernel, String
         }
     };
     let folder = kept.join(format!("{package}-{}", key(PARTS)));
-    let kernel = Kernel { version: named.version, folder, package };
+    let kernel = Kernel { version: named.version, machine, folder, package };
     if !kernel.folder.exists() {
         // Older ones are not used again.
         let _ = fs::remove_dir_all(&kept);
         fs::create_dir_all(&kept).map_err(|error| format!("{}: {error}", kept.display()))?;
-        let apt = Apt::of(named.release, patience)?;
+        let apt = Apt::of(named.release, machine, patience)?;
         whole(&kernel.folder, |part| make(&apt, &kernel.package, part))?;
     }
     fs::write(&asked, &kernel.package).map_err(|error| format!("{}: {error}", asked.display()))?;
@@ -276,27 +306,27 @@ fn make(apt: &Apt, package: &str, folder: &Path) -> Result<(), String> {
 }
 
 /// The shell of the first process: `busybox`, with everything in it.
-pub fn bring_busybox(patience: Duration) -> Result<(), String> {
-    let folder = place().join("busybox");
+pub fn bring_busybox(machine: Machine, patience: Duration) -> Result<(), String> {
+    let folder = place().join(machine.kept("busybox"));
     if !folder.exists() {
-        let apt = Apt::of(RELEASE, patience)?;
+        let apt = Apt::of(RELEASE, machine, patience)?;
         apt.update()?;
         whole(&folder, |part| apt.unpack("busybox-static", part))?;
     }
     Ok(())
 }
 
-fn busybox() -> PathBuf {
-    let folder = place().join("busybox");
+fn busybox(machine: Machine) -> PathBuf {
+    let folder = place().join(machine.kept("busybox"));
     let merged = folder.join("usr/bin/busybox");
     if merged.exists() { merged } else { folder.join("bin/busybox") }
 }
 
 /// What the first process and the agent are, as files of an initramfs.
-pub fn first_files() -> Result<Vec<(String, Vec<u8>)>, String> {
+pub fn first_files(machine: Machine) -> Result<Vec<(String, Vec<u8>)>, String> {
     let read = |path: PathBuf| fs::read(&path).map_err(|error| format!("{}: {error}", path.display()));
     Ok(vec![
-        ("bin/busybox".to_owned(), read(busybox())?),
+        ("bin/busybox".to_owned(), read(busybox(machine))?),
         ("init".to_owned(), read(of_the_guest("init"))?),
         ("agent".to_owned(), read(of_the_guest("agent"))?),
     ])

@@ -20,7 +20,7 @@ mod witness;
 use std::path::Path;
 use std::time::Duration;
 
-use kernel::{KERNELS, Kernel};
+use kernel::{KERNELS, Kernel, Machine};
 use machine::{Accelerator, Guest, Role};
 use test_support::scratch::scratch;
 use test_support::skip::skip;
@@ -40,12 +40,36 @@ fn missing_tool() -> Option<String> {
     Some(format!("`{missing}`, which a guest needs, is not installed (`make guest-tools` does it)"))
 }
 
-/// The first kernel that is or can be brought here, and the theme for a guest that has nothing but that.
-fn bring_smoke() -> Result<Kernel, String> {
+/// The kernel for a guest that has nothing but that and the program.
+fn bring_smoke(machine: Machine) -> Result<Kernel, String> {
     let _lock = place::lock().map_err(|error| error.to_string())?;
-    kernel::bring_busybox(PATIENCE)?;
+    kernel::bring_busybox(machine, PATIENCE)?;
     let default = KERNELS.iter().find(|kernel| kernel.version == "6.1").expect("it is in the list");
-    kernel::bring(default, PATIENCE)
+    kernel::bring(default, machine, PATIENCE)
+}
+
+/// Tries the themes that need no root image in a guest of such a machine. What keeps a guest from coming up is an error, since it says
+/// nothing of the program.
+fn smoke(machine: Machine, program: &Path) -> Result<(), String> {
+    let kernel = bring_smoke(machine).map_err(|error| format!("no kernel for a guest: {error}"))?;
+    let folder = scratch();
+    let disk = folder.path().join("program");
+    image::program_disk(program, &disk).expect("the program can be packed");
+    let accelerator = match machine {
+        Machine::Amd64 => Accelerator::find(&kernel, &folder.path().join("probe")).expect("QEMU starts"),
+        Machine::Arm64 => Accelerator::Tcg,
+    };
+    for theme in theme::all().into_iter().filter(|theme| theme.smoke) {
+        let role = Role::Small { program: disk.clone(), modules: theme.modules.clone() };
+        // As on a machine without a processor to spare.
+        let mut guest = Guest::boot(&kernel, accelerator, &role, &folder.path().join("guest"))
+            .map_err(|why| format!("no guest comes up: {}", why.lines().next().unwrap_or_default()))?;
+        let results = guest.run(&theme).unwrap_or_else(|why| panic!("{}: {why}", theme.name));
+        let problems = judge::problems(&theme, &results);
+        assert!(problems.is_empty(), "{} on kernel {}:\n{problems}", theme.name, kernel.package);
+        println!("{} holds on kernel {}", theme.name, kernel.package);
+    }
+    Ok(())
 }
 
 #[test]
@@ -53,25 +77,22 @@ fn a_small_guest_shows_that_the_program_works_on_another_kernel() {
     if let Some(missing) = missing_tool() {
         return skip(missing);
     }
-    let kernel = match bring_smoke() {
-        Ok(kernel) => kernel,
-        Err(error) => return skip(format_args!("no kernel for a guest: {error}")),
+    smoke(Machine::Amd64, &program()).unwrap_or_else(skip);
+}
+
+#[test]
+#[ignore = "`make test-guests` runs it: it needs a program for ARM, which `make dist MACHINES=aarch64` builds"]
+fn a_small_guest_shows_that_the_program_works_on_arm() {
+    let program = std::env::var_os("PLIMSOLL_GUEST_ARM_PROGRAM").filter(|path| !path.is_empty());
+    let Some(program) = program else {
+        return skip("there is no program for ARM: `make dist MACHINES=aarch64` builds it");
     };
-    let folder = scratch();
-    let disk = folder.path().join("program");
-    image::program_disk(&program(), &disk).expect("the program can be packed");
-    let accelerator = Accelerator::find(&kernel, &folder.path().join("probe")).expect("QEMU starts");
-    for theme in theme::all().into_iter().filter(|theme| theme.smoke) {
-        let role = Role::Small { program: disk.clone(), modules: theme.modules.clone() };
-        // A guest that does not come up, as on a machine without a processor to spare, says nothing of the program.
-        let mut guest = match Guest::boot(&kernel, accelerator, &role, &folder.path().join("guest")) {
-            Ok(guest) => guest,
-            Err(why) => return skip(format_args!("no guest comes up: {}", why.lines().next().unwrap_or_default())),
-        };
-        let results = guest.run(&theme).unwrap_or_else(|why| panic!("{}: {why}", theme.name));
-        let problems = judge::problems(&theme, &results);
-        assert!(problems.is_empty(), "{} on kernel {}:\n{problems}", theme.name, kernel.package);
+    let qemu =
+        (!place::is_installed("qemu-system-aarch64")).then(|| "`qemu-system-aarch64` is not installed".to_owned());
+    if let Some(missing) = missing_tool().or(qemu) {
+        panic!("{missing}");
     }
+    smoke(Machine::Arm64, Path::new(&program)).unwrap_or_else(|why| panic!("{why}"));
 }
 
 #[test]

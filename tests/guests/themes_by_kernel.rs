@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::kernel::{self, KERNELS, Kernel};
+use crate::kernel::{self, KERNELS, Kernel, Machine};
 use crate::lossy_disk::LossyDisk;
 use crate::machine::{Accelerator, Guest, Role};
 use crate::theme::{self, PowerCut, Theme};
@@ -117,10 +117,10 @@ pub fn try_all(program: &Path, folder: &Path) -> Result<(), String> {
     let mut kernels = Vec::new();
     for named in KERNELS {
         if only_kernels.as_ref().is_none_or(|words| words.iter().any(|word| word == named.version)) {
-            kernels.push(kernel::bring(named, PATIENCE)?);
+            kernels.push(kernel::bring(named, Machine::Amd64, PATIENCE)?);
         }
     }
-    kernel::bring_busybox(PATIENCE)?;
+    kernel::bring_busybox(Machine::Amd64, PATIENCE)?;
     let root = image::bring_root()?;
     let first = kernels.first().ok_or("no kernel has such a name")?;
     let disk = folder.join("program");
