@@ -102,7 +102,7 @@ fn failures_of_an_experiment_stand_side_by_side() {
         &format!(
             r#"
 [[step]]
-run = "failure run --inject {{_inject}} --recover {{_recover}} --at 1s --after 2s --max-pause 1s -- {run} 6s"
+run = "failure run --inject {{_inject}} --recover {{_recover}} --at 2s --after 2s --max-pause 1s -- {run} 7s"
 cases = [
   {{ failure = "nothing", _inject = "true", _recover = "true" }},
   {{ failure = "a stop", _inject = "kill -STOP {load}", _recover = "kill -CONT {load}" }},
@@ -114,7 +114,7 @@ run = "failure run --inject 'exit 7' --at 100ms --recover true --after 1s -- {ru
         ),
     );
     let plan = place.done(&["experiment", "plan", "f.toml"]);
-    assert!(plan.stdout.contains("failure run failure=a stop: 6.00 s"), "{plan}");
+    assert!(plan.stdout.contains("failure run failure=a stop: 7.00 s"), "{plan}");
     let answer = place.run(&["experiment", "run", "f.toml", "--json"]);
     assert!(answer.code == Some(2) && answer.stderr.contains("`exit 7` ended with exit status: 7"), "{answer}");
     let document = answer.json();
@@ -123,9 +123,8 @@ run = "failure run --inject 'exit 7' --at 100ms --recover true --after 1s -- {ru
     let of = |case: usize| &cases[case]["runs"][0]["failure"];
     assert_eq!(of(1)["demands"][0]["met"], false, "two seconds are more than one: {document}");
     assert!(of(1)["cost"]["longest_ns"].as_u64() >= Some(2_000_000_000), "{document}");
-    // Others may have the processors for a second.
-    let calm = &of(0)["cost"];
-    assert!(calm["failed_ns"].as_u64() >= Some(1_000_000_000) && calm["before"].is_object(), "{document}");
+    // Of the other only that: on a busy machine it may pause too.
+    assert!(of(0)["cost"]["failed_ns"].as_u64() >= Some(2_000_000_000), "{document}");
     let report = place.done(&["experiment", "report", "f.toml"]);
     assert!(report.stdout.contains("`failure=a stop` paused longest: ") && report.stdout.contains("1 of 1 missed"));
     // A step whose failure could not be caused is measured again, and the others are not.
