@@ -27,6 +27,14 @@ impl Process {
         let program = |id: &dyn fmt::Display| fs::read_link(root.path(format!("/proc/{id}/exe"))).ok();
         program(&self.id).is_some_and(|theirs| program(&"self") == Some(theirs))
     }
+
+    /// Whether it is a child of this process that has not begun its own program yet: what it has open is what we have.
+    fn is_still_us(&self, root: &Root) -> bool {
+        let status = root.text(format!("/proc/{}/status", self.id)).unwrap_or_default();
+        let parent = status.lines().find_map(|line| line.strip_prefix("PPid:")?.trim().parse().ok());
+        let command = |id: &dyn fmt::Display| root.text(format!("/proc/{id}/cmdline"));
+        parent == Some(std::process::id()) && self.is_own_program(root) && command(&self.id) == command(&"self")
+    }
 }
 
 impl fmt::Display for Process {
@@ -121,6 +129,7 @@ pub(super) fn holders(root: &Root, wanted: &[Identity]) -> Vec<Holder> {
             }
         }
     }
+    found.retain(|holder| !holder.process.is_still_us(root));
     found
 }
 
@@ -243,6 +252,10 @@ mod tests {
         assert!(found[2].has_lock(LockType::OpenFileDescription) && !found[2].has_lock(LockType::Flock));
     }
 
+    fn users_of(root: &Root, file: &Path) -> usize {
+        super::holders(root, &[Identity::of_file(&file.metadata().unwrap())]).len()
+    }
+
     #[test]
     fn a_child_that_still_runs_our_program_is_known_by_it_and_not_by_its_name() {
         let directory = tempfile::tempdir().unwrap();
@@ -257,5 +270,17 @@ mod tests {
         let root = Root::at(directory.path());
         let is_own = |id| Process::find(&root, id).is_own_program(&root);
         assert_eq!([7, 8, 9].map(is_own), [true, false, false]);
+        // What it has open is ours until it is another program.
+        let holders = |parent: u32, command: &str| {
+            fs::write(&file, "").unwrap();
+            fs::write(directory.path().join("proc/7/fdinfo/3"), "flags:\t0100002\n").unwrap();
+            fs::write(directory.path().join("proc/7/status"), format!("Name:\tx\nPPid:\t{parent}\n")).unwrap();
+            fs::write(directory.path().join("proc/7/cmdline"), command).unwrap();
+            fs::write(directory.path().join("proc/self/cmdline"), "plimsoll\0io\0run").unwrap();
+            users_of(&root, &file)
+        };
+        assert_eq!(holders(std::process::id(), "plimsoll\0io\0run"), 0);
+        assert_eq!(holders(std::process::id(), "plimsoll\0slob\0run"), 1);
+        assert_eq!(holders(1, "plimsoll\0io\0run"), 1);
     }
 }
