@@ -90,14 +90,23 @@ impl ExperimentFound {
 
     /// How far pauses of repeats differ.
     pub(super) fn trust_in_pauses(&self) -> String {
+        // A pause that was not seen, or is at least so long, has no length that could be compared.
         let spread = |case: &Case| {
-            let pauses = || case.readings.iter().filter_map(|reading| Some(reading.failure.as_ref()?.pause_ns().0));
-            let (least, most) = (pauses().min()?, pauses().max()?);
-            (pauses().count() > 1).then_some(most - least)
+            let seen = case.readings.iter().map(|reading| match reading.failure.as_ref()?.cost.pause {
+                Pause::Seen { length_ns, .. } => Some(length_ns),
+                Pause::None | Pause::AtLeast { .. } => None,
+            });
+            let seen: Vec<u64> = seen.collect::<Option<_>>()?;
+            (seen.len() > 1)
+                .then(|| seen.iter().max().zip(seen.iter().min()).map(|(most, least)| most - least))
+                .flatten()
         };
         let spreads = self.cases.iter().filter_map(|case| Some((case, spread(case)?)));
         match spreads.max_by_key(|(_, spread)| *spread) {
-            None => "No failure was repeated, so what pauses differ by may be chance.".to_owned(),
+            None if self.cases.iter().all(|case| case.readings.len() < 2) => {
+                "No failure was repeated, so what pauses differ by may be chance.".to_owned()
+            }
+            None => "No repeated failure has pauses of known length, so how far they differ is unknown.".to_owned(),
             Some((case, spread)) => format!(
                 "Pauses of one failure differ by {} at most (`{}`), and what differs by less may be chance.",
                 Nanos(spread),
@@ -168,5 +177,15 @@ mod tests {
         assert!(calm.summary()[2].starts_with("Nothing was demanded"), "{:?}", calm.summary());
         assert!(calm.summary()[4].starts_with("No failure was repeated"), "{:?}", calm.summary());
         assert_eq!(calm.verdict(), LimitAnswer::Yes);
+        let again = |second: u64| found(vec![made(1, "path", SECOND), made(1, "path", second)]).summary()[4].clone();
+        assert!(
+            again(3 * SECOND).starts_with("Pauses of one failure differ by 2.00 s at most"),
+            "{}",
+            again(3 * SECOND)
+        );
+        let mut unseen = made(1, "path", SECOND);
+        unseen.0.steps[0].intervals = model::record::sample::stalls::quiet().steps[0].intervals.clone();
+        let both = found(vec![made(1, "path", SECOND), unseen]);
+        assert!(both.summary()[4].ends_with("how far they differ is unknown."), "{:?}", both.summary());
     }
 }
