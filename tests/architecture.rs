@@ -18,6 +18,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("oracle", &["measure", "model", "sql", "targets"]),
     ("durable", &["files", "measure", "model", "targets"]),
     ("import", &["model"]),
+    ("trace", &["files", "model"]),
     ("analysis", &["model"]),
     ("report", &["analysis", "files", "model"]),
     ("serve", &["analysis", "files", "model", "report"]),

@@ -9,6 +9,7 @@ pub mod platforms;
 pub mod record;
 pub mod shown;
 mod text;
+pub mod trace;
 pub mod units;
 pub mod workload;
 
