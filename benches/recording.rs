@@ -123,7 +123,7 @@ fn idle_lane(criterion: &mut Criterion) {
     let mut lane = block.open_idle_lane(range).expect("a queue can be made").expect("a volume has idle lanes");
     let (mut recorder, _outbox) = recorder(clock);
     let mut finished: Vec<Finished> = Vec::new();
-    let operation = IoOperation { kind: IoKind::Read, offset_bytes: 0, bytes: BLOCK_BYTES };
+    let operation = IoOperation { kind: IoKind::Read, offset_bytes: 0, bytes: BLOCK_BYTES, is_durable: false };
     let mut group = criterion.benchmark_group("lane without a device");
     group.throughput(Throughput::Elements(u64::from(DEPTH)));
     group.bench_function("32 reads", |bencher| {

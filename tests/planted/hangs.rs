@@ -2,7 +2,6 @@
 
 use crate::making::{Load, Plan, Storage, closed, open};
 use plimsoll::analysis::{Finding, LatencyTarget, LimitAnswer, analyse, analyse_limits};
-use plimsoll::load::Pace;
 use plimsoll::record::{Run, Step};
 use plimsoll::units::Nanos;
 use plimsoll::workload::Rng;
@@ -43,12 +42,12 @@ fn counted(step: &Step) -> [u64; 3] {
 
 /// How many operations took longer than the limit, as whoever sees each of them counts: at least so many.
 fn late_at_least(load: Load, at_ms: u64, length_ms: u64) -> f64 {
-    match load.pace {
+    match load.pace.rate_per_s() {
         // What is being served then is served to its end, and whoever sends the next one finds that nothing begins.
-        Pace::Closed if at_ms + 10 > WINDOW_MS => 0.0,
-        Pace::Closed => f64::from(load.depth),
+        None if at_ms + 10 > WINDOW_MS => 0.0,
+        None => f64::from(load.depth),
         // What falls due in the window and at least the limit before the stall ends; some of it may find no slot.
-        Pace::Open { rate_per_s, .. } => {
+        Some(rate_per_s) => {
             let until_ms = WINDOW_MS.min(at_ms + length_ms.saturating_sub(LIMIT_MS));
             (until_ms.saturating_sub(at_ms) as f64 / SECOND_MS as f64 * rate_per_s - 2.0).max(0.0)
         }

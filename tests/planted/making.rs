@@ -79,7 +79,7 @@ impl Stream for RequestStream {
         let Self(Requests { bytes, data, write_pct }, rng) = self;
         let kind = if rng.below(100) < *write_pct { IoKind::Write } else { IoKind::Read };
         let offset_bytes = rng.below(data.0 / u64::from(*bytes)) * u64::from(*bytes);
-        Drawn { operation: IoOperation { kind, offset_bytes, bytes: *bytes }, think_ns: 0 }
+        Drawn { operation: IoOperation { kind, offset_bytes, bytes: *bytes, is_durable: false }, think_ns: 0 }
     }
 }
 
@@ -138,13 +138,11 @@ pub fn planted_as(sim: &str, plan: &Plan, steps: &[Load]) -> Run {
 }
 
 pub fn step_plan(index: u32, Load { depth, pace }: Load, plan: &Plan) -> StepPlan<Requests> {
-    let (rate_operations_per_s, arrival) = match pace {
-        Pace::Closed => (None, None),
-        Pace::Open { rate_per_s, .. } => (Some(rate_per_s), Some(Arrival::Fixed)),
-    };
-    let level = match pace {
-        Pace::Closed => IoLevel::Depth(depth),
-        Pace::Open { rate_per_s, .. } => IoLevel::Rate { per_s: rate_per_s, most: depth },
+    let rate_operations_per_s = pace.rate_per_s();
+    let arrival = rate_operations_per_s.map(|_| Arrival::Fixed);
+    let level = match rate_operations_per_s {
+        None => IoLevel::Depth(depth),
+        Some(per_s) => IoLevel::Rate { per_s, most: depth },
     };
     StepPlan {
         index,

@@ -96,6 +96,16 @@ struct SessionState<O> {
     left: u64,
 }
 
+/// What says when operations are due.
+enum Due {
+    /// Their sessions, by being ready.
+    WhenReady,
+    /// A rate.
+    AtRate(Arrivals),
+    /// The lane's one stream.
+    AsRecorded,
+}
+
 /// Drives one lane. Made when the start is known.
 pub(super) struct Driver<'a, S: Shape> {
     plan: &'a StepPlan<S>,
@@ -112,8 +122,10 @@ pub(super) struct Driver<'a, S: Shape> {
     ready: VecDeque<(u32, u64)>,
     /// Sessions that think, and until when.
     thinking: BinaryHeap<Reverse<(u64, u32)>>,
-    arrivals: Option<Arrivals>,
+    due: Due,
     next_due_ns: u64,
+    /// What is due then, where a stream says both.
+    next_drawn: Option<Drawn<S::Operation>>,
     /// Operations that failed since the last one that did not.
     errors: u64,
     /// When a session was free again after the window had closed.
@@ -143,11 +155,12 @@ impl<'a, S: Shape> Driver<'a, S> {
                 left: plan.work_loop.unwrap_or(u64::MAX),
             })
             .collect();
-        let arrivals = match plan.pace {
-            Pace::Closed => None,
+        let due = match plan.pace {
+            Pace::Closed => Due::WhenReady,
             Pace::Open { rate_per_s, arrival } => {
-                Some(Arrivals::new(rate_per_s, arrival, part.lane, part.lanes, plan.seed))
+                Due::AtRate(Arrivals::new(rate_per_s, arrival, part.lane, part.lanes, plan.seed))
             }
+            Pace::Recorded { .. } => Due::AsRecorded,
         };
         let mut driver = Self {
             plan,
@@ -161,8 +174,9 @@ impl<'a, S: Shape> Driver<'a, S> {
             sessions,
             ready: (0..part.sessions).map(|session| (session, timeline.start_ns())).collect(),
             thinking: BinaryHeap::new(),
-            arrivals,
+            due,
             next_due_ns: u64::MAX,
+            next_drawn: None,
             errors: 0,
             free_at_ns: None,
             report: LaneReport::default(),
@@ -278,7 +292,7 @@ impl<'a, S: Shape> Driver<'a, S> {
 
     /// Closed loop: counts sessions that stood ready when the window closed. One that never had its turn was idle all the time.
     fn count_idle_to_the_end(&mut self) {
-        if self.arrivals.is_some() {
+        if self.plan.pace.is_open() {
             return;
         }
         let (window_start_ns, closed_at_ns) = (self.timeline.window_start_ns(), self.timeline.closed_at_ns());
@@ -300,9 +314,9 @@ impl<'a, S: Shape> Driver<'a, S> {
             }
             self.wake_thinkers(now);
             let more = loop {
-                let more = match self.arrivals {
-                    None => self.start_ready(lane, now)?,
-                    Some(_) => self.start_due(lane, now)?,
+                let more = match self.due {
+                    Due::WhenReady => self.start_ready(lane, now)?,
+                    Due::AtRate(_) | Due::AsRecorded => self.start_due(lane, now)?,
                 };
                 if !more || self.clock.is_simulated() || self.clock.now_ns() >= now + BURSTS_NS {
                     break more;
@@ -349,7 +363,7 @@ impl<'a, S: Shape> Driver<'a, S> {
             self.report.idle_session_ns += now.saturating_sub(since_ns.max(self.timeline.window_start_ns()));
             // A session that thought was due when it had thought enough, however late it is sent.
             let thought = self.sessions[session as usize].drawn.is_some_and(|drawn| drawn.think_ns > 0);
-            self.start(lane, session, if thought { since_ns } else { now }, now)?;
+            self.start(lane, session, None, (if thought { since_ns } else { now }, now))?;
         }
         Ok(!self.ready.is_empty())
     }
@@ -362,10 +376,10 @@ impl<'a, S: Shape> Driver<'a, S> {
                 return Ok(false);
             }
             let Some((session, since_ns)) = self.ready.pop_front() else { return Ok(false) };
-            let due_ns = self.next_due_ns;
+            let (due_ns, drawn) = (self.next_due_ns, self.next_drawn.take());
             self.draw_arrival();
             self.recorder.schedule_lag(now - due_ns, now.saturating_sub(due_ns.max(since_ns)));
-            self.start(lane, session, due_ns, now)?;
+            self.start(lane, session, drawn, (due_ns, now))?;
         }
         Ok(true)
     }
@@ -374,11 +388,11 @@ impl<'a, S: Shape> Driver<'a, S> {
         &mut self,
         lane: &mut dyn Lane<S::Operation>,
         session: u32,
-        due_ns: u64,
-        sent_ns: u64,
+        drawn: Option<Drawn<S::Operation>>,
+        (due_ns, sent_ns): (u64, u64),
     ) -> Result<(), TargetError> {
         let state = &mut self.sessions[session as usize];
-        let drawn = self.streams[state.stream as usize].draw();
+        let drawn = drawn.unwrap_or_else(|| self.streams[state.stream as usize].draw());
         state.drawn = Some(drawn);
         state.due_ns = due_ns;
         state.sent_ns = sent_ns;
@@ -442,9 +456,15 @@ impl<'a, S: Shape> Driver<'a, S> {
         if (self.timeline.window_start_ns()..self.timeline.closed_at_ns()).contains(&self.next_due_ns) {
             self.report.due_operations += 1;
         }
-        if let Some(arrivals) = &mut self.arrivals {
-            self.next_due_ns = self.timeline.start_ns().saturating_add(arrivals.next_ns());
-        }
+        let after_ns = match &mut self.due {
+            Due::WhenReady => return,
+            Due::AtRate(arrivals) => Some(arrivals.next_ns()),
+            Due::AsRecorded => self.streams.first_mut().and_then(Stream::draw_due).map(|(after_ns, drawn)| {
+                self.next_drawn = Some(drawn);
+                after_ns
+            }),
+        };
+        self.next_due_ns = after_ns.map_or(u64::MAX, |after_ns| self.timeline.start_ns().saturating_add(after_ns));
     }
 
     /// Counts what fell due before the window closed and was never sent. Where no session was free for it, it would have had to wait until one
@@ -465,7 +485,7 @@ impl<'a, S: Shape> Driver<'a, S> {
             }
             self.draw_arrival();
         }
-        if let Pace::Open { rate_per_s, .. } = self.plan.pace {
+        if let Some(rate_per_s) = self.plan.pace.rate_per_s() {
             let from_ns = self.next_due_ns.max(self.timeline.window_start_ns());
             let rest_s = self.timeline.closed_at_ns().saturating_sub(from_ns) as f64 / 1e9;
             let rest = (rest_s * rate_per_s / f64::from(self.lanes)).round() as u64;

@@ -98,6 +98,11 @@ impl<S> StepPlan<S> {
 pub enum Pace {
     /// Each session sends its next operation when the last one is done (and thought about).
     Closed,
+    /// Operations fall due when the shape's own streams say, whether or not earlier ones are done: each lane has one stream.
+    Recorded {
+        /// What they say, in operations per second over all sessions and the whole window.
+        rate_per_s: f64,
+    },
     /// Operations fall due at a rate, whether or not earlier ones are done.
     Open {
         /// Operations per second over all sessions.
@@ -112,14 +117,19 @@ impl Pace {
     pub fn rate_per_s(self) -> Option<f64> {
         match self {
             Self::Closed => None,
-            Self::Open { rate_per_s, .. } => Some(rate_per_s),
+            Self::Open { rate_per_s, .. } | Self::Recorded { rate_per_s } => Some(rate_per_s),
         }
     }
 
-    /// How instants are spread; absent for a closed loop.
+    /// Whether operations fall due whether or not earlier ones are done.
+    pub fn is_open(self) -> bool {
+        self != Self::Closed
+    }
+
+    /// How instants are spread, where operations fall due at a rate.
     pub fn arrival(self) -> Option<Arrival> {
         match self {
-            Self::Closed => None,
+            Self::Closed | Self::Recorded { .. } => None,
             Self::Open { arrival, .. } => Some(arrival),
         }
     }

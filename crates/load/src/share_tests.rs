@@ -124,10 +124,7 @@ fn plan(sessions: u32, lanes: u32, pace: Pace) -> StepPlan<SlobShape> {
         label: "shared".to_owned(),
         load: record::Intensity {
             sessions: Some(sessions),
-            rate_operations_per_s: match pace {
-                Pace::Closed => None,
-                Pace::Open { rate_per_s, .. } => Some(rate_per_s),
-            },
+            rate_operations_per_s: pace.rate_per_s(),
             ..record::Intensity::default()
         },
         level: None,

@@ -11,7 +11,7 @@ use super::drive::{LaneReport, Part};
 use super::lane::{LaneHandle, Leaving, run_lane};
 use super::slow::{MomentsSoFar, SeenChoice, SlowBudget};
 use super::waiting::{Over, Waiting, watch};
-use super::{Begin, Pace, StepPlan, Stop, generator_ceiling};
+use super::{Begin, StepPlan, Stop, generator_ceiling};
 use measure::os::{Difference, Probe, PromptThread, Snapshot, start_thread, thread_number};
 use measure::{Clock, IntervalId, Outbox, Recorded, Timeline};
 use model::record::{Ending, Generator, Histogram, Interval, Moment, Outcome, Outstanding, Step, Window};
@@ -19,6 +19,7 @@ use model::units::Nanos;
 use model::workload::io::{IoBlend, IoShape};
 use model::workload::net::NetShape;
 use model::workload::orders::OrdersShape;
+use model::workload::replay::ReplayShape;
 use model::workload::{HostShape, Operation, Shape, SlobBlend, SlobShape};
 use targets::{Background, OwnReports, TargetError, TargetFor};
 
@@ -128,7 +129,7 @@ macro_rules! compiled {
     )+};
 }
 
-compiled!(HostShape, IoBlend, IoShape, NetShape, OrdersShape, SlobBlend, SlobShape);
+compiled!(HostShape, IoBlend, IoShape, NetShape, OrdersShape, ReplayShape, SlobBlend, SlobShape);
 
 /// Carries out one step; `on_interval` hears of every interval as it ends.
 pub fn run_step<S: Compiled>(
@@ -641,7 +642,7 @@ impl<S: Shape> Coordinator<'_, S> {
 
     fn verdict(&self, totals: &Totals, reports: &[LaneReport], window_ns: u64, stopped_ns: u64) -> Generator {
         let sum = |of: fn(&LaneReport) -> u64| reports.iter().map(of).sum();
-        let is_open = matches!(self.plan.pace, Pace::Open { .. });
+        let is_open = self.plan.pace.is_open();
         let busiest = totals.lane_cpu_ns.iter().copied().max().unwrap_or(0);
         let most_wanted = totals.lane_wanted_ns.iter().copied().max().flatten();
         let is_timed = window_ns > 0 && !self.clock.is_simulated();

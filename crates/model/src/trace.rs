@@ -14,7 +14,7 @@ pub enum TraceKind {
     Write,
     /// It asks the device to make durable what was written.
     Flush,
-    /// It says that a range is no longer needed.
+    /// It gives a range back to the device.
     Discard,
 }
 

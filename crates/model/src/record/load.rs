@@ -6,6 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::ReplayLoad;
 use crate::config::host::{ProcessorChoice, WorkList, ranges};
 use crate::config::io::{BlockSize, DepthList, Durable, IoLevel, IoOptions, rate_text};
 use crate::config::net::{FlowDirection, NetOptions, NetPattern, Outstanding};
@@ -27,6 +28,8 @@ pub enum Load {
     Io(IoOptions),
     /// Kinds of requests to raw storage, each at a rate of its own: what a check asks for, or what a production did.
     IoMix(IoMix),
+    /// The requests of a trace, at its instants.
+    Replay(ReplayLoad),
     /// Requests of one pattern for hours, reported in rounds.
     Soak(Soak),
     /// ORION's walk.
@@ -280,7 +283,7 @@ impl Load {
     /// Which kind of load it is.
     pub const fn workload(&self) -> Workload {
         match self {
-            Self::Io(_) | Self::IoMix(_) => Workload::Io,
+            Self::Io(_) | Self::IoMix(_) | Self::Replay(_) => Workload::Io,
             Self::Soak(_) => Workload::Soak,
             Self::Orion(_) => Workload::Orion,
             Self::Calibrate(_) => Workload::Calibrate,
@@ -306,6 +309,12 @@ impl Load {
         match self {
             Self::Io(requests) => shown.requests(requests),
             Self::IoMix(IoMix { block }) => shown.add("BLOCK_SIZE", block),
+            Self::Replay(ReplayLoad { trace, devices, placement, reads_only, .. }) => {
+                shown.add("TRACE", trace);
+                shown.add("DEVICES", devices.join(","));
+                shown.add("PLACEMENT", placement.name());
+                shown.add_some("READS_ONLY", reads_only.then_some("yes"));
+            }
             Self::Soak(Soak { requests, round_ns }) => {
                 shown.requests(requests);
                 shown.add("ROUND", format_args!("{}s", round_ns.0 / 1_000_000_000));

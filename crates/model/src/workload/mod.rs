@@ -10,6 +10,7 @@
 //! - [`net::NetStream`]: what a session of a load on a network sends and is answered.
 //! - [`orders::OrdersShape`]: the transactions of order entry.
 //! - [`SlobBlend`], [`io::IoBlend`]: several kinds of work, each at a rate of its own.
+//! - [`replay::ReplayShape`]: the requests of a trace, at its instants.
 //! - [`Arrivals`]: when operations are due, for an open loop.
 //! - [`Permutation`]: where logical neighbours lie physically.
 //! - [`Rng`]: the random numbers behind all of them, and the filler of incompressible rows.
@@ -19,6 +20,7 @@ pub mod io;
 mod mix;
 pub mod net;
 pub mod orders;
+pub mod replay;
 mod slob;
 
 use std::fmt;
@@ -62,6 +64,12 @@ pub trait Stream {
 
     /// The next operation.
     fn draw(&mut self) -> Drawn<Self::Operation>;
+
+    /// The next operation and when it is due, in nanoseconds after the load begins, where the stream itself knows that; nothing at its
+    /// end.
+    fn draw_due(&mut self) -> Option<(u64, Drawn<Self::Operation>)> {
+        None
+    }
 }
 
 /// One operation to do, and the pause after it.

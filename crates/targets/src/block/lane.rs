@@ -59,7 +59,7 @@ enum Then {
 }
 
 const IDLE: Slot = Slot {
-    operation: IoOperation { kind: IoKind::Read, offset_bytes: 0, bytes: 0 },
+    operation: IoOperation { kind: IoKind::Read, offset_bytes: 0, bytes: 0, is_durable: false },
     sent_ns: 0,
     left: 0,
     moved: 0,
@@ -164,7 +164,7 @@ impl<'t> BlockLane<'t> {
     fn start_write(&mut self, slot: u32, mut operation: IoOperation, sent_ns: u64) -> Result<(), TargetError> {
         let block = self.block;
         self.unsynced += 1;
-        let sync = self.sync_every > 0 && self.unsynced >= self.sync_every;
+        let sync = operation.is_durable || self.sync_every > 0 && self.unsynced >= self.sync_every;
         if sync {
             self.unsynced = 0;
         }
@@ -200,6 +200,17 @@ impl<'t> BlockLane<'t> {
         Ok(())
     }
 
+    fn start_flush(&mut self, slot: u32, operation: IoOperation, sent_ns: u64) -> Result<(), TargetError> {
+        let zero = Slot { operation, sent_ns, left: 0, moved: 0, wanted: 0, failed: false, then: Then::Finish };
+        self.slots[slot as usize] = zero;
+        self.unsynced = 0;
+        for member in 0..self.block.files().len() as u32 {
+            self.push(slot, Segment { member, offset_bytes: 0, bytes: 0, at: 0 }, 0, Direction::Sync)?;
+            self.slots[slot as usize].left += 1;
+        }
+        Ok(())
+    }
+
     /// One of a slot's requests has come back.
     #[inline]
     fn take(
@@ -231,7 +242,8 @@ impl<'t> BlockLane<'t> {
             return Ok(());
         }
         let Slot { operation, sent_ns, failed, .. } = self.slots[index as usize];
-        if !failed {
+        // A flush moves nothing, and is timed as the operation that it is.
+        if !failed && operation.kind != IoKind::Flush {
             let (event, requests, bytes) = accounts(operation);
             recorder.wait(event, at_ns.saturating_sub(sent_ns));
             recorder.count(requests, 1);
@@ -299,11 +311,16 @@ impl<'t> BlockLane<'t> {
         {
             return error;
         }
-        let IoOperation { kind, offset_bytes, bytes } = self.slots[slot as usize].operation;
+        let IoOperation { kind, offset_bytes, bytes, .. } = self.slots[slot as usize].operation;
         let first = self.block.volume().segments(offset_bytes, bytes, Direction::Read).next();
         let (member, offset) = first.map_or((0, offset_bytes), |segment| (segment.member, segment.offset_bytes));
         let path = self.block.files()[member as usize].path().to_owned();
-        TargetError::Request { action: if kind.is_write() { "write" } else { "read" }, path, offset, bytes, source }
+        let action = match kind {
+            IoKind::Read | IoKind::LargeRead => "read",
+            IoKind::Write | IoKind::LargeWrite => "write",
+            IoKind::Flush => "flush",
+        };
+        TargetError::Request { action, path, offset, bytes, source }
     }
 }
 
@@ -333,10 +350,10 @@ impl Lane<IoOperation> for BlockLane<'_> {
         sent_ns: u64,
         _: &mut LaneRecorder,
     ) -> Result<(), TargetError> {
-        if operation.kind.is_write() {
-            self.start_write(session, *operation, sent_ns)
-        } else {
-            self.start_read(session, *operation, sent_ns)
+        match operation.kind {
+            IoKind::Read | IoKind::LargeRead => self.start_read(session, *operation, sent_ns),
+            IoKind::Write | IoKind::LargeWrite => self.start_write(session, *operation, sent_ns),
+            IoKind::Flush => self.start_flush(session, *operation, sent_ns),
         }
     }
 

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use super::{Simulated, SimulatedRequest};
 use crate::{Finished, Lane, OperationResult, SessionRange, TargetError};
 use ::model::workload::SlobOperation;
-use ::model::workload::io::IoOperation;
+use ::model::workload::io::{IoKind, IoOperation};
 use measure::{Clock, Counter, LaneRecorder, WaitEvent};
 
 /// Touches of a scan, whose table has no size here.
@@ -200,8 +200,13 @@ impl Lane<IoOperation> for IoLane<'_> {
         now: u64,
         _: &mut LaneRecorder,
     ) -> Result<(), TargetError> {
-        let IoOperation { kind, offset_bytes, bytes } = *operation;
+        let IoOperation { kind, offset_bytes, bytes, .. } = *operation;
         self.sent[session as usize] = Some(Sent::new(operation, now));
+        if kind == IoKind::Flush {
+            // Nothing is written here that could be made durable.
+            self.line.under_way.push(Reverse((now, session, OperationResult::Done)));
+            return Ok(());
+        }
         self.line.send(session, now, SimulatedRequest { offset_bytes, bytes, is_write: kind.is_write() });
         Ok(())
     }
@@ -215,7 +220,7 @@ impl Lane<IoOperation> for IoLane<'_> {
         let now = self.line.sleep(until_ns);
         while let Some((at_ns, session, result)) = self.line.done(now) {
             let sent = self.sent[session as usize].expect("only what was sent is done");
-            if result == OperationResult::Done {
+            if result == OperationResult::Done && sent.bytes > 0 {
                 recorder.advance(at_ns);
                 recorder.wait(sent.event, at_ns - sent.at_ns);
                 recorder.count(sent.requests, 1);

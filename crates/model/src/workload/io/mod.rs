@@ -5,7 +5,7 @@ mod shape;
 use super::mix64;
 use crate::workload::mix::Split;
 use crate::workload::{Choice, Drawn, Operation, Rng, Shape, Stream};
-use shape::stream_of_slot;
+pub(super) use shape::stream_of_slot;
 
 pub use shape::{IoClass, IoShape, IoStream, RequestSize};
 
@@ -56,6 +56,8 @@ pub enum IoKind {
     LargeRead,
     /// A write of the large size.
     LargeWrite,
+    /// Nothing is moved: what was written before is made durable.
+    Flush,
 }
 
 impl IoKind {
@@ -72,12 +74,14 @@ pub struct IoOperation {
     pub kind: IoKind,
     /// Where in the volume it begins.
     pub offset_bytes: u64,
-    /// Its length; more than 0.
+    /// Its length; more than 0 but for a flush.
     pub bytes: u32,
+    /// A write that is done only when it is durable.
+    pub is_durable: bool,
 }
 
 impl Operation for IoOperation {
-    const KINDS: &'static [&'static str] = &["read", "write", "large read", "large write"];
+    const KINDS: &'static [&'static str] = &["read", "write", "large read", "large write", "flush"];
 
     fn kind_index(&self) -> usize {
         self.kind as usize
@@ -150,7 +154,7 @@ impl Stream for IoBlendStream {
     fn draw(&mut self) -> Drawn<IoOperation> {
         let (kind, bytes, places) = &mut self.parts[self.split.draw()];
         let offset_bytes = places.draw() * u64::from(*bytes);
-        Drawn { operation: IoOperation { kind: *kind, offset_bytes, bytes: *bytes }, think_ns: 0 }
+        Drawn { operation: IoOperation { kind: *kind, offset_bytes, bytes: *bytes, is_durable: false }, think_ns: 0 }
     }
 }
 
@@ -458,7 +462,7 @@ mod tests {
         let mut stream = blend().stream(3, 1);
         let (mut reads, mut writes, mut scans) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..100_000 {
-            let IoOperation { kind, offset_bytes, bytes } = stream.draw().operation;
+            let IoOperation { kind, offset_bytes, bytes, .. } = stream.draw().operation;
             assert!(offset_bytes + u64::from(bytes) <= 1 << 30 && offset_bytes % u64::from(bytes) == 0);
             match kind {
                 IoKind::Read => reads.push(offset_bytes),

@@ -63,7 +63,7 @@ impl IoClass {
 
 /// The stream, counted from 0, that slot number `slot` of so many belongs to. Slots are shared out among streams as the
 /// sessions of a step are among lanes, so that each of as many lanes has a stream to itself.
-pub(super) fn stream_of_slot(slot: u32, streams: u32, slots: u32) -> u32 {
+pub(in crate::workload) fn stream_of_slot(slot: u32, streams: u32, slots: u32) -> u32 {
     let (streams, slots) = (u64::from(streams.max(1)), u64::from(slots.max(1)));
     // The last stream that does not begin behind the slot.
     ((u64::from(slot) + 1) * streams).div_ceil(slots).saturating_sub(1) as u32
@@ -157,6 +157,7 @@ impl Stream for IoStream {
             kind: self.mix.draw(),
             offset_bytes: self.from_bytes + self.places.draw() * u64::from(self.block_bytes),
             bytes: self.block_bytes,
+            is_durable: false,
         };
         Drawn { operation, think_ns: 0 }
     }

@@ -1,0 +1,92 @@
+//! What a replay was to do: the trace, and what became of its requests.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Histogram, Timestamp};
+use crate::units::Nanos;
+
+/// A trace that is replayed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
+pub struct ReplayLoad {
+    /// Name of its file.
+    pub trace: String,
+    /// The program and form that it comes from.
+    pub source: String,
+    /// When its recording began; absent where it does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began: Option<Timestamp>,
+    /// Where in the trace the replayed window begins, in nanoseconds.
+    pub from_ns: Nanos,
+    /// How long the window was when it was recorded, in nanoseconds.
+    pub duration_ns: Nanos,
+    /// The recorded devices.
+    pub devices: Vec<String>,
+    /// Where requests went.
+    pub placement: ReplayPlacement,
+    /// Touched parts of 1 MiB that share their place with another, in percent; absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared_pct: Option<f64>,
+    /// Whether writes and flushes were left out.
+    pub reads_only: bool,
+    /// Discards, which are not sent.
+    pub discards: u64,
+    /// Requests whose ends were moved to multiples of the target's unit.
+    pub lengthened: u64,
+    /// The requests of the window that are replayed, by kind, with their latencies when they were recorded.
+    pub kinds: Vec<RecordedKind>,
+    /// These by second of the window.
+    pub by_second: Vec<u32>,
+}
+
+/// Where the requests of a replay go.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ReplayPlacement {
+    /// Where they were, the devices one behind the other.
+    #[default]
+    AsRecorded,
+    /// Touched parts of 1 MiB side by side, in their order.
+    Compact,
+    /// Where they were, modulo the size of the target.
+    Folded,
+}
+
+impl ReplayPlacement {
+    /// Its words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AsRecorded => "as recorded",
+            Self::Compact => "compact",
+            Self::Folded => "folded",
+        }
+    }
+}
+
+/// Requests of a kind in the recorded window.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
+pub struct RecordedKind {
+    /// Its word, as in the operations of a step.
+    pub kind: String,
+    /// How many.
+    pub requests: u64,
+    /// Their bytes, as they are replayed.
+    pub bytes: u64,
+    /// Their latencies when they were recorded; absent where none is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Histogram>,
+}
+
+impl ReplayLoad {
+    /// All requests that are replayed.
+    pub fn requests(&self) -> u64 {
+        self.kinds.iter().map(|kind| kind.requests).sum()
+    }
+
+    /// Requests per second over the recorded window.
+    pub fn rate_per_s(&self) -> f64 {
+        self.requests() as f64 * 1e9 / self.duration_ns.0.max(1) as f64
+    }
+}

@@ -1,0 +1,122 @@
+//! Requests at the instants at which a trace has them.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+use super::io::{IoKind, IoOperation};
+use super::{Drawn, Shape, Stream};
+
+/// A request and when it is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DueOperation {
+    /// Nanoseconds after the load begins.
+    pub due_ns: u64,
+    /// The request.
+    pub operation: IoOperation,
+}
+
+/// Where requests come from.
+pub trait ReplaySource: fmt::Debug + Send + Sync {
+    /// Opens the requests of one of `streams` streams, from the first.
+    fn open(&self, stream: u32, streams: u32) -> Box<dyn ReplayFeed>;
+}
+
+/// The requests of one stream.
+pub trait ReplayFeed {
+    /// Appends the next requests, by the instant at which they are due; nothing at the end.
+    fn next_batch(&mut self, into: &mut VecDeque<DueOperation>);
+}
+
+/// Requests as a trace has them: each is due when it was issued, whatever became of those before it.
+#[derive(Clone, Debug)]
+pub struct ReplayShape {
+    /// The requests.
+    pub source: Arc<dyn ReplaySource>,
+    /// How many streams share them; at least 1, one for each thread of the load.
+    pub streams: u32,
+    /// Requests outstanding at most.
+    pub slots: u32,
+}
+
+impl Shape for ReplayShape {
+    type Operation = IoOperation;
+    type Stream = ReplayStream;
+
+    fn stream_of(&self, session: u32) -> u32 {
+        super::io::stream_of_slot(session, self.streams, self.slots)
+    }
+
+    fn stream(&self, _: u64, stream: u32) -> ReplayStream {
+        let nothing = IoOperation { kind: IoKind::Flush, offset_bytes: 0, bytes: 0, is_durable: false };
+        ReplayStream { feed: self.source.open(stream, self.streams.max(1)), next: VecDeque::new(), last: nothing }
+    }
+}
+
+/// The requests of one stream of a trace.
+pub struct ReplayStream {
+    feed: Box<dyn ReplayFeed>,
+    next: VecDeque<DueOperation>,
+    last: IoOperation,
+}
+
+impl ReplayStream {
+    fn pop(&mut self) -> Option<DueOperation> {
+        if self.next.is_empty() {
+            self.feed.next_batch(&mut self.next);
+        }
+        let next = self.next.pop_front()?;
+        self.last = next.operation;
+        Some(next)
+    }
+}
+
+impl Stream for ReplayStream {
+    type Operation = IoOperation;
+
+    /// The next request without its instant; behind the end the last one again, since a load that goes as fast as it can has no end.
+    fn draw(&mut self) -> Drawn<IoOperation> {
+        let operation = self.pop().map_or(self.last, |next| next.operation);
+        Drawn { operation, think_ns: 0 }
+    }
+
+    fn draw_due(&mut self) -> Option<(u64, Drawn<IoOperation>)> {
+        self.pop().map(|next| (next.due_ns, Drawn { operation: next.operation, think_ns: 0 }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct Three;
+
+    struct Feed(u64, u32, u32);
+
+    impl ReplaySource for Three {
+        fn open(&self, stream: u32, streams: u32) -> Box<dyn ReplayFeed> {
+            Box::new(Feed(0, stream, streams))
+        }
+    }
+
+    impl ReplayFeed for Feed {
+        fn next_batch(&mut self, into: &mut VecDeque<DueOperation>) {
+            let operation = IoOperation { kind: IoKind::Read, offset_bytes: self.0, bytes: 512, is_durable: false };
+            if self.0 < 3 {
+                into.push_back(DueOperation { due_ns: self.0 * 10 + u64::from(self.1 * 100 + self.2), operation });
+                self.0 += 1;
+            }
+        }
+    }
+
+    #[test]
+    fn requests_come_with_their_instants_and_end() {
+        let shape = ReplayShape { source: Arc::new(Three), streams: 2, slots: 8 };
+        assert_eq!((0..8).map(|slot| shape.stream_of(slot)).collect::<Vec<_>>(), [0, 0, 0, 0, 1, 1, 1, 1]);
+        let mut stream = shape.stream(7, 1);
+        let due: Vec<u64> = std::iter::from_fn(|| stream.draw_due()).map(|(due_ns, _)| due_ns).collect();
+        assert_eq!(due, [102, 112, 122]);
+        assert_eq!(stream.draw().operation.offset_bytes, 2, "behind the end the last one again");
+    }
+}
