@@ -2,7 +2,10 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+
+use rustix::fs::OFlags;
 
 /// Says whether a setting may be changed. Changes nothing.
 ///
@@ -24,18 +27,26 @@ fn open(path: &Path) -> io::Result<File> {
     File::options().write(true).open(path)
 }
 
-/// Makes a control group, which the kernel shows as a directory.
+/// Opens a stream of the kernel, such as its trace, for reading. Reading it never waits for what is not there yet.
 ///
 /// # Errors
 /// The system's error.
-pub fn make_control_group(path: &Path) -> io::Result<()> {
+pub fn open_stream(path: &Path) -> io::Result<File> {
+    File::options().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)
+}
+
+/// Makes what the kernel shows as a directory: a control group, an instance of its tracing.
+///
+/// # Errors
+/// The system's error.
+pub fn make_directory(path: &Path) -> io::Result<()> {
     fs::create_dir(path)
 }
 
-/// Removes a control group that has no processes.
+/// Removes what the kernel shows as a directory: a control group that has no processes, an instance of its tracing.
 ///
 /// # Errors
 /// The system's error.
-pub fn remove_control_group(path: &Path) -> io::Result<()> {
+pub fn remove_directory(path: &Path) -> io::Result<()> {
     fs::remove_dir(path)
 }

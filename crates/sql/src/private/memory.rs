@@ -66,7 +66,7 @@ impl MemoryLimit {
         sweep(root, parent);
         let name = format!("{PREFIX}{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
         let directory = root.path(parent.join(name));
-        files::kernel::make_control_group(&directory).map_err(|error| ("create", directory.clone(), error))?;
+        files::kernel::make_directory(&directory).map_err(|error| ("create", directory.clone(), error))?;
         let made = Self { directory, version };
         let set = |file: &str, value: &str| {
             let path = made.directory.join(file);
@@ -184,7 +184,7 @@ impl Drop for MemoryLimit {
     fn drop(&mut self) {
         // The kernel needs a moment to forget processes that have ended.
         let begun = Instant::now();
-        while files::kernel::remove_control_group(&self.directory)
+        while files::kernel::remove_directory(&self.directory)
             .is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY))
             && begun.elapsed() < Duration::from_secs(2)
         {
@@ -216,7 +216,7 @@ fn sweep(root: &Root, parent: &Path) {
     for name in root.names(parent) {
         let maker = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next()?.parse().ok());
         if maker.is_some_and(|pid| !is_alive(pid)) {
-            let _ = files::kernel::remove_control_group(&root.path(parent.join(name)));
+            let _ = files::kernel::remove_directory(&root.path(parent.join(name)));
         }
     }
 }

@@ -1,0 +1,225 @@
+//! Requests from the events of blktrace: the latency of one is from its issue to its completion.
+
+use std::collections::{HashMap, VecDeque};
+
+use model::trace::{TraceKind, TraceRequest};
+
+use super::numbers::{SECTOR, request};
+use super::sink::Sink;
+
+/// Requests that wait for their completion: some 150 MB.
+const UNDER_WAY: usize = if cfg!(test) { 10_000 } else { 1_000_000 };
+
+/// How long requests wait for the completion of one before them: a kernel gives up on a request earlier.
+const PATIENCE_NS: u64 = 120_000_000_000;
+
+/// No further slot.
+const NONE: u64 = u64::MAX;
+
+/// What happened to a request, as far as it matters here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    /// A program gave it to the block layer.
+    Queue,
+    /// It became a part of another one.
+    Merge,
+    /// The block layer gave it to the driver.
+    Issue,
+    /// The driver gave it back.
+    Requeue,
+    /// The driver completed it.
+    Complete,
+}
+
+/// An event of a request.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Event {
+    pub(super) at_ns: u64,
+    pub(super) action: Action,
+    pub(super) kind: TraceKind,
+    pub(super) is_fua: bool,
+    pub(super) sector: u64,
+    pub(super) bytes: u64,
+}
+
+/// What an event and the event of its completion have in common. The sectors of flushes differ between kernels.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Key {
+    device: u16,
+    is_flush: bool,
+    place: u64,
+}
+
+impl Key {
+    fn of(request: &TraceRequest) -> Self {
+        let is_flush = request.kind == TraceKind::Flush;
+        Self { device: request.device, is_flush, place: request.offset_bytes }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    UnderWay,
+    Done,
+    Withdrawn,
+}
+
+struct Slot {
+    request: TraceRequest,
+    /// The next request of the same key, if there is one: several programs can read one sector at a time.
+    next: u64,
+    state: State,
+}
+
+/// Requests in the order of their issue, each with its latency if its completion comes.
+pub(super) struct Pairing {
+    /// What counts as the issue.
+    issue: Action,
+    slots: VecDeque<Slot>,
+    /// The number of the first slot.
+    first: u64,
+    /// The first and the last slot under way of each key.
+    under_way: HashMap<Key, (u64, u64)>,
+    incomplete: u64,
+    not_issued: u64,
+    requeued: u64,
+}
+
+impl Pairing {
+    /// `has_issue`: whether the trace has the events of requests that go to the driver.
+    pub(super) fn new(has_issue: bool) -> Self {
+        Self {
+            issue: if has_issue { Action::Issue } else { Action::Queue },
+            slots: VecDeque::new(),
+            first: 0,
+            under_way: HashMap::new(),
+            incomplete: 0,
+            not_issued: 0,
+            requeued: 0,
+        }
+    }
+
+    /// Takes an event; absent if its numbers are impossible.
+    pub(super) fn event(&mut self, event: &Event, device: u16, sink: &mut Sink) -> Option<()> {
+        let place = match event.kind {
+            TraceKind::Flush => (0, 0),
+            _ => (event.sector.checked_mul(SECTOR)?, event.bytes),
+        };
+        let mut request = request(event.at_ns, device, event.kind, place, None)?;
+        request.is_fua = event.is_fua;
+        let key = Key::of(&request);
+        match event.action {
+            action if action == self.issue => self.issued(request, key),
+            Action::Complete => match self.take(key) {
+                Some(slot) => {
+                    slot.request.latency_ns = event.at_ns.checked_sub(slot.request.at_ns);
+                    slot.state = State::Done;
+                }
+                None => self.not_issued += 1,
+            },
+            // It will be issued once more.
+            Action::Requeue if self.issue == Action::Issue => {
+                if let Some(slot) = self.take(key) {
+                    slot.state = State::Withdrawn;
+                    self.requeued += 1;
+                }
+            }
+            // What became a part of another request has no completion of its own.
+            Action::Merge if self.issue == Action::Queue => {
+                if let Some(slot) = self.take(key) {
+                    slot.state = State::Done;
+                }
+            }
+            _ => {}
+        }
+        self.pass_on(event.at_ns, sink);
+        Some(())
+    }
+
+    /// Passes on what is left.
+    pub(super) fn finish(&mut self, sink: &mut Sink) {
+        while self.pass_on_first(sink) {}
+    }
+
+    /// What a reader has to know of it.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.issue == Action::Queue {
+            notes.push("the trace has no events D: requests begin when a program queued them".to_owned());
+        }
+        if self.incomplete > 0 {
+            notes.push(format!("requests without a completion, with unknown latency: {}", self.incomplete));
+        }
+        if self.not_issued > 0 {
+            notes.push(format!(
+                "completions of requests that the trace did not see issued, left out: {}",
+                self.not_issued
+            ));
+        }
+        if self.requeued > 0 {
+            notes.push(format!("requests that the driver gave back, which begin when issued again: {}", self.requeued));
+        }
+        notes
+    }
+
+    fn issued(&mut self, request: TraceRequest, key: Key) {
+        let number = self.first + self.slots.len() as u64;
+        self.slots.push_back(Slot { request, next: NONE, state: State::UnderWay });
+        match self.under_way.get_mut(&key) {
+            Some((_, last)) => {
+                let before = std::mem::replace(last, number);
+                if let Some(slot) = self.slot(before) {
+                    slot.next = number;
+                }
+            }
+            None => {
+                self.under_way.insert(key, (number, number));
+            }
+        }
+    }
+
+    fn slot(&mut self, number: u64) -> Option<&mut Slot> {
+        let place = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        self.slots.get_mut(place)
+    }
+
+    /// The oldest request under way of `key`, which is under way no longer.
+    fn take(&mut self, key: Key) -> Option<&mut Slot> {
+        let (number, last) = *self.under_way.get(&key)?;
+        let next = self.slot(number).map_or(NONE, |slot| slot.next);
+        if next == NONE {
+            self.under_way.remove(&key);
+        } else {
+            self.under_way.insert(key, (next, last));
+        }
+        self.slot(number)
+    }
+
+    fn pass_on(&mut self, now: u64, sink: &mut Sink) {
+        while let Some(slot) = self.slots.front() {
+            let is_settled = slot.state != State::UnderWay;
+            let is_old = now.saturating_sub(slot.request.at_ns) > PATIENCE_NS;
+            if !(is_settled || is_old || self.slots.len() > UNDER_WAY) {
+                return;
+            }
+            self.pass_on_first(sink);
+        }
+    }
+
+    /// False if there is none.
+    fn pass_on_first(&mut self, sink: &mut Sink) -> bool {
+        let Some(slot) = self.slots.front() else { return false };
+        if slot.state == State::UnderWay {
+            let key = Key::of(&slot.request);
+            self.take(key);
+            self.incomplete += 1;
+        }
+        if let Some(slot) = self.slots.pop_front() {
+            self.first += 1;
+            if slot.state != State::Withdrawn {
+                sink.push(slot.request);
+            }
+        }
+        true
+    }
+}

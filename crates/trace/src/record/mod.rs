@@ -1,0 +1,373 @@
+//! Recording requests from the kernel's block tracepoints.
+//!
+//! The kernel writes an event for each issue and each completion into a ring buffer of each processor, in binary, and this reads whole
+//! pages of it. Nothing is formatted, no program runs in the kernel, and no tool has to be installed. Devices with requests of their own
+//! are seen where requests go to the driver (`block_rq_issue`); what is built on others (LVM, MD, multipath) where they arrive
+//! (`block_bio_queue`).
+
+mod events;
+mod pairs;
+mod ring;
+mod tracefs;
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use rustix::time::{ClockId, clock_gettime};
+
+use events::{EventLayout, SECTOR_BYTES};
+use model::record::Timestamp;
+use model::trace::{TraceDevice, TraceHeader, TraceRequest};
+use pairs::{Event, Pairs};
+use tracefs::Instance;
+
+/// What is recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordOptions {
+    /// Devices: kernel names, or paths below `/dev`; at least one.
+    pub devices: Vec<String>,
+    /// Only requests that are issued by this process, its threads and descendants.
+    pub process: Option<u32>,
+    /// Memory of the kernel's ring buffer, in bytes for each processor.
+    pub buffer_bytes: u64,
+}
+
+/// Recording that goes on until the value is dropped.
+#[derive(Debug)]
+pub struct Recorder {
+    instance: Instance,
+    header: TraceHeader,
+    /// Layouts of the events that are issues, and of those that are completions.
+    issues: Vec<EventLayout>,
+    completions: Vec<EventLayout>,
+    /// Places of the devices, by the kernel's number.
+    places: HashMap<u64, u16>,
+    family: Option<Family>,
+    began_ns: u64,
+    /// Events that were read too early: earlier ones of another processor may follow.
+    early: Vec<Event>,
+    pairs: Pairs,
+    /// Requests that are neither reads, writes, flushes nor discards.
+    others: u64,
+}
+
+/// What is known when a recording has ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Recorded {
+    /// How long was recorded, in nanoseconds.
+    pub duration_ns: u64,
+    /// Events that the ring buffer lost: an issue or a completion each. Absent where the kernel does not say.
+    pub lost_events: Option<u64>,
+    /// Requests whose completion was not seen.
+    pub untimed: u64,
+    /// Requests that are none of the kinds, such as resets of zones: left out.
+    pub others: u64,
+}
+
+/// Why nothing can be recorded.
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+pub enum RecordError {
+    /// The kernel has no tracing.
+    #[error("this kernel offers no tracing: `/sys/kernel/tracing` is not there")]
+    #[diagnostic(help("in a container, let `/sys` show the kernel's files; else use a kernel with CONFIG_FTRACE"))]
+    NoTracing,
+    /// Its files are not shown.
+    #[error("the kernel's tracing is not mounted")]
+    #[diagnostic(help("as root: `mount -t tracefs tracefs /sys/kernel/tracing`"))]
+    NotMounted,
+    /// The rights are not enough.
+    #[error("recording is not permitted: no access to `{path}`")]
+    #[diagnostic(help("run as root"))]
+    NotPermitted {
+        /// The file.
+        path: String,
+    },
+    /// No such block device.
+    #[error("there is no block device `{name}`")]
+    #[diagnostic(help("`lsblk` lists the names"))]
+    NoDevice {
+        /// As the user named it.
+        name: String,
+    },
+    /// The kernel counts requests by disk.
+    #[error("`{name}` is a partition, and the kernel shows requests of whole disks")]
+    #[diagnostic(help("record `{disk}`"))]
+    Partition {
+        /// As the user named it.
+        name: String,
+        /// The disk that it is on.
+        disk: String,
+    },
+    /// A device was named twice.
+    #[error("`{name}` is named twice")]
+    Twice {
+        /// Its kernel name.
+        name: String,
+    },
+    /// No such process.
+    #[error("there is no process {pid}")]
+    NoProcess {
+        /// Its number.
+        pid: u32,
+    },
+    /// The kernel describes its events in another way.
+    #[error("this kernel describes `{what}` in a form that Plimsoll cannot read")]
+    Unknown {
+        /// The file.
+        what: &'static str,
+    },
+    /// The system's error.
+    #[error("cannot {action} `{path}`: {source}")]
+    Kernel {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: String,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// The tracepoints of issue and completion.
+const OF_REQUESTS: [&str; 2] = ["block_rq_issue", "block_rq_complete"];
+const OF_BIOS: [&str; 2] = ["block_bio_queue", "block_bio_complete"];
+
+/// A device as `/sys` shows it.
+struct Found {
+    device: TraceDevice,
+    number: u64,
+    has_requests: bool,
+}
+
+impl Recorder {
+    /// Begins to record: events are counted when it returns.
+    ///
+    /// # Errors
+    /// [`RecordError`] says what is missing.
+    pub fn start(options: &RecordOptions) -> Result<Self, RecordError> {
+        let mut found: Vec<Found> = Vec::new();
+        for name in &options.devices {
+            let one = find(name)?;
+            if found.iter().any(|known| known.number == one.number) {
+                return Err(RecordError::Twice { name: one.device.name });
+            }
+            found.push(one);
+        }
+        let family = options.process.map(Family::of).transpose()?;
+        let instance = Instance::make(options.buffer_bytes)?;
+        let (mut issues, mut completions) = (Vec::new(), Vec::new());
+        for (has_requests, names) in [(true, OF_REQUESTS), (false, OF_BIOS)] {
+            let of_kind = found.iter().filter(|one| one.has_requests == has_requests);
+            let filter: Vec<String> = of_kind.map(|one| format!("dev == {}", one.number)).collect();
+            if filter.is_empty() {
+                continue;
+            }
+            for (name, layouts) in names.into_iter().zip([&mut issues, &mut completions]) {
+                let text = instance.text(&format!("events/block/{name}/format"))?;
+                layouts.push(EventLayout::parse(&text).ok_or(RecordError::Unknown { what: name })?);
+                instance.set(&format!("events/block/{name}/filter"), &filter.join(" || "))?;
+                instance.set(&format!("events/block/{name}/enable"), "1")?;
+            }
+        }
+        let (began_ns, began) = (now_ns(), Timestamp(jiff::Timestamp::now()));
+        instance.set("tracing_on", "1")?;
+        let places = (0_u16..).zip(&found).map(|(place, one)| (one.number, place)).collect();
+        let header = TraceHeader {
+            source: "plimsoll record".to_owned(),
+            began: Some(began),
+            devices: found.into_iter().map(|one| one.device).collect(),
+            clock: Some("CLOCK_MONOTONIC of the kernel".to_owned()),
+        };
+        let (early, pairs) = (Vec::new(), Pairs::default());
+        Ok(Self { instance, header, issues, completions, places, family, began_ns, early, pairs, others: 0 })
+    }
+
+    /// What the trace says of itself.
+    pub fn header(&self) -> &TraceHeader {
+        &self.header
+    }
+
+    /// How long it has recorded, in nanoseconds.
+    pub fn elapsed_ns(&self) -> u64 {
+        now_ns().saturating_sub(self.began_ns)
+    }
+
+    /// Events that were lost so far; absent where the kernel does not say.
+    pub fn lost_events(&self) -> Option<u64> {
+        self.instance.lost()
+    }
+
+    /// Takes what the ring buffer has, and appends requests that are complete, in the order of their issue. To be called some
+    /// twenty times a second.
+    ///
+    /// # Errors
+    /// When the ring buffer cannot be read.
+    pub fn take(&mut self, into: &mut Vec<TraceRequest>) -> Result<(), RecordError> {
+        // What happened before is in the ring buffer by now, on whatever processor: later events wait for the next call.
+        let until_ns = now_ns();
+        self.drain(until_ns)?;
+        self.pairs.hand_over(until_ns.saturating_sub(self.began_ns), into);
+        Ok(())
+    }
+
+    /// Ends the recording and appends what is left of it.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    pub fn end(mut self, into: &mut Vec<TraceRequest>) -> Result<Recorded, RecordError> {
+        self.instance.set("tracing_on", "0")?;
+        let duration_ns = self.elapsed_ns();
+        self.drain(u64::MAX)?;
+        self.pairs.end(into);
+        Ok(Recorded {
+            duration_ns,
+            lost_events: self.instance.lost(),
+            untimed: self.pairs.untimed,
+            others: self.others,
+        })
+    }
+
+    fn drain(&mut self, until_ns: u64) -> Result<(), RecordError> {
+        let Self { instance, issues, completions, places, family, early, others, .. } = self;
+        instance.drain(|at_ns, bytes| {
+            let issue = issues.iter().find_map(|layout| layout.read(bytes));
+            let is_issue = issue.is_some();
+            let seen = issue.or_else(|| completions.iter().find_map(|layout| layout.read(bytes)));
+            let Some(seen) = seen else { return };
+            let Some(&device) = places.get(&seen.device) else { return };
+            if is_issue && family.as_mut().is_some_and(|family| !family.has(seen.pid)) {
+                return;
+            }
+            match seen.does {
+                Some(does) => early.push(Event { at_ns, is_issue, device, seen, does }),
+                None => *others += u64::from(is_issue),
+            }
+        })?;
+        // Of each processor they are in order already.
+        self.early.sort_by_key(|event| event.at_ns);
+        let ready = self.early.partition_point(|event| event.at_ns < until_ns);
+        for event in self.early.drain(..ready) {
+            self.pairs.take(&event, self.began_ns);
+        }
+        Ok(())
+    }
+}
+
+/// The kernel's monotonic clock.
+fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    (now.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(now.tv_nsec as u64)
+}
+
+fn find(asked: &str) -> Result<Found, RecordError> {
+    let missing = || RecordError::NoDevice { name: asked.to_owned() };
+    let path = Path::new(asked);
+    // `/dev/mapper/…` and `/dev/disk/by-id/…` are links.
+    let kernel_name = if path.is_absolute() {
+        fs::canonicalize(path).ok().and_then(|path| Some(path.file_name()?.to_str()?.to_owned()))
+    } else {
+        Some(asked.to_owned())
+    };
+    let name = kernel_name.filter(|name| !name.is_empty() && !name.contains('/') && !name.starts_with('.'));
+    let name = name.ok_or_else(missing)?;
+    let place = Path::new("/sys/class/block").join(&name);
+    let numbers = fs::read_to_string(place.join("dev")).map_err(|_| missing())?;
+    let number = device_number(&numbers).ok_or_else(missing)?;
+    if place.join("partition").exists() {
+        let above = fs::canonicalize(&place).ok().and_then(|path| Some(path.parent()?.file_name()?.to_owned()));
+        let disk = above.map_or_else(|| "its disk".to_owned(), |disk| disk.to_string_lossy().into_owned());
+        return Err(RecordError::Partition { name, disk });
+    }
+    let sectors: Option<u64> = fs::read_to_string(place.join("size")).ok().and_then(|text| text.trim().parse().ok());
+    let bytes = sectors.map(|sectors| sectors.saturating_mul(SECTOR_BYTES));
+    Ok(Found { device: TraceDevice { name, bytes }, number, has_requests: place.join("mq").exists() })
+}
+
+/// `254:0` as the kernel has it inside: 12 bits and 20 (`MKDEV`, include/linux/kdev_t.h).
+fn device_number(text: &str) -> Option<u64> {
+    let (major, minor) = text.trim().split_once(':')?;
+    Some(major.parse::<u64>().ok()? << 20 | minor.parse::<u64>().ok()?)
+}
+
+/// A process with its threads and descendants, those that come later too.
+#[derive(Debug)]
+struct Family {
+    pid: u32,
+    /// What is known of threads: numbers are given out again, so that is forgotten from time to time.
+    known: HashMap<u32, bool>,
+}
+
+/// Generations between a process and its descendants, at most.
+const MAX_GENERATIONS: u32 = 16;
+/// Threads that are remembered.
+const MAX_KNOWN: usize = 4_096;
+
+impl Family {
+    fn of(pid: u32) -> Result<Self, RecordError> {
+        if !Path::new(&format!("/proc/{pid}")).exists() {
+            return Err(RecordError::NoProcess { pid });
+        }
+        Ok(Self { pid, known: HashMap::new() })
+    }
+
+    fn has(&mut self, thread: u32) -> bool {
+        if let Some(known) = self.known.get(&thread) {
+            return *known;
+        }
+        if self.known.len() >= MAX_KNOWN {
+            self.known.clear();
+        }
+        let is_member = self.look(thread);
+        self.known.insert(thread, is_member);
+        is_member
+    }
+
+    fn look(&self, thread: u32) -> bool {
+        let mut at = thread;
+        for _ in 0..MAX_GENERATIONS {
+            // A thread that is gone belongs to nothing any more.
+            let Ok(status) = fs::read_to_string(format!("/proc/{at}/status")) else { return false };
+            let value = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)?.trim().parse::<u32>().ok());
+            if value("Tgid:") == Some(self.pid) {
+                return true;
+            }
+            match value("PPid:") {
+                Some(parent) if parent > 0 => at = parent,
+                _ => return false,
+            }
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_have_the_number_that_events_name() {
+        assert_eq!(device_number("254:0\n"), Some(254 << 20));
+        assert_eq!(device_number("8:17"), Some(8 << 20 | 17));
+        assert_eq!(device_number("x"), None);
+    }
+
+    #[test]
+    fn what_is_no_device_is_refused_by_its_name() {
+        for name in ["no such device", "../vda", "", "/dev/null", "/nowhere/at/all"] {
+            let error = find(name).err().expect("it is none");
+            assert_eq!(error.to_string(), format!("there is no block device `{name}`"));
+        }
+    }
+
+    #[test]
+    fn a_family_has_threads_and_descendants() {
+        let mut family = Family::of(std::process::id()).unwrap();
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        assert!(family.has(child.id()) && family.has(std::process::id()) && !family.has(1));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(matches!(Family::of(u32::MAX), Err(RecordError::NoProcess { .. })));
+    }
+}
