@@ -118,7 +118,7 @@ fn after<'a>(page: &'a str, before: &str, belongs: impl Fn(char) -> bool) -> BTr
 fn command_words(arguments: &[String]) -> Vec<&str> {
     let words = if matches!(
         arguments[0].as_str(),
-        "slob" | "io" | "orders" | "net" | "host" | "runs" | "experiment" | "durable" | "failure"
+        "slob" | "io" | "orders" | "net" | "host" | "runs" | "experiment" | "durable" | "failure" | "trace"
     ) {
         2
     } else {

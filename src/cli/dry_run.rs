@@ -169,6 +169,7 @@ mod tests {
         ("platforms list", "it reads the catalogue"),
         ("platforms show", "it reads the catalogue"),
         ("probe", "it watches what others do"),
+        ("record", "it watches what others do"),
         ("report", "it reads a run"),
         ("runs list", "it reads runs"),
         ("runs show", "it reads a run"),
@@ -176,6 +177,9 @@ mod tests {
         ("slob info", "it looks at data"),
         ("slob script", "it prints"),
         ("table", "it reads runs"),
+        ("trace convert", "it reads a trace"),
+        ("trace formats", "it prints"),
+        ("trace show", "it reads a trace"),
         ("trend", "it reads runs"),
     ];
 

@@ -295,7 +295,7 @@ const COMMANDS: &[(&str, &[&str], &[&str])] = &[
     ("", &["diff"], &["compare"]),
     ("", &["plot", "chart", "graph", "html"], &["report"]),
     ("", &["capacity"], &["fit"]),
-    ("", &["watch", "monitor", "top", "trace"], &["probe"]),
+    ("", &["watch", "monitor", "top"], &["probe"]),
     ("", &["web", "server", "ui"], &["serve"]),
     ("", &["man"], &["manual"]),
     ("slob", &["init", "prepare", "load", "create"], &["setup"]),

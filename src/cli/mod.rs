@@ -37,6 +37,7 @@ mod own_reports;
 mod page_file;
 mod platforms;
 mod probe;
+mod record;
 mod recording;
 #[cfg(test)]
 mod reference;
@@ -58,6 +59,7 @@ mod table;
 mod timed;
 mod token;
 mod tour;
+mod trace;
 mod trend;
 mod typed;
 
@@ -189,6 +191,12 @@ enum Command {
     /// Measure the read and write latencies of a live database, of any process, or of devices
     #[command(after_long_help = probe::EXAMPLES)]
     Probe(probe::Arguments),
+    /// Record every request of a block device, to look at it and to replay it
+    #[command(after_long_help = record::EXAMPLES)]
+    Record(record::Arguments),
+    /// Look at traces of requests, and convert those of other programs
+    #[command(subcommand, after_long_help = trace::EXAMPLES)]
+    Trace(trace::Command),
     /// Check whether this machine is fit for measuring
     #[command(after_long_help = doctor::EXAMPLES)]
     Doctor(doctor::Arguments),
@@ -286,6 +294,8 @@ impl Command {
             Self::Platforms(command) => command.run(),
             Self::Serve(arguments) => run_serve(&arguments),
             Self::Probe(arguments) => probe::run(&arguments),
+            Self::Record(arguments) => record::run(&arguments),
+            Self::Trace(command) => command.run(),
             Self::Doctor(arguments) => doctor::run(&arguments),
             Self::Tour(arguments) => tour::run(&arguments),
             Self::Completions(arguments) => run_completions(&arguments),

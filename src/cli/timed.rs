@@ -4,6 +4,7 @@ use crate::plan::io::IoPlan;
 use crate::plan::slob::RunPlan;
 use load::StepPlan;
 use measure::WaitEvent;
+use model::record::ReplayLoad;
 use model::workload::io::{IoBlend, IoClass, IoKind, IoOperation};
 use model::workload::net::NetShape;
 use model::workload::{Operation, OperationKind, SlobBlend};
@@ -41,6 +42,22 @@ impl Timed {
             let event =
                 if part.kind.is_write() { WaitEvent::DirectPathWrite } else { WaitEvent::of_read(part.block_bytes) };
             timed.add(IoOperation::KINDS[part.kind as usize], &[event]);
+        }
+        timed
+    }
+
+    /// Of the requests of a trace.
+    pub(super) fn of_replay(load: &ReplayLoad) -> Self {
+        let mut timed = Self::default();
+        for kind in &load.kinds {
+            let known = IoOperation::KINDS.iter().find(|known| **known == kind.kind);
+            let events: &[WaitEvent] = match kind.kind.as_str() {
+                // Reads of a block and longer ones have names of their own.
+                "read" => &[WaitEvent::DbFileSequentialRead, WaitEvent::DirectPathRead],
+                "write" => &[WaitEvent::DirectPathWrite],
+                _ => &[],
+            };
+            known.into_iter().for_each(|known| timed.add(known, events));
         }
         timed
     }

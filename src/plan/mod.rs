@@ -15,6 +15,7 @@ pub mod orders;
 #[cfg(test)]
 mod orders_tests;
 pub mod orion;
+pub mod replay;
 pub mod slob;
 mod steps;
 #[cfg(test)]

@@ -45,4 +45,5 @@ use test_support::skip;
 mod sql_script;
 mod stuck;
 mod tour;
+mod trace;
 mod verdicts;

@@ -6,9 +6,9 @@ use super::{
     BurstFound, BytesDisagree, CacheHeld, CacheSizes, CacheTrap, CannotBe, Ceiling, ClientSaturated, CreditNotSeen,
     DeviceSharedWithOthers, DurableWrites, FallbackEngine, FewWaits, FlashCache, FleetFinding, GroupFinding, HeldUp,
     HostFinding, Knee, Limit, NetworkFinding, NfsFinding, NotCompleted, NotEnded, NotLike, NotSteady, OpenLoadLine,
-    OperationErrors, PageCacheUse, RateKnee, RateNotReached, RateRose, Responds, Rule, RunVerdict, Scales, SentLate,
-    ServerFinding, Severity, SizeLimits, StackFinding, Stalled, Stalls, SteadyState, StepLine, Tiers, Together,
-    TopWait, WaitedForProcessor, WaitedForWriters,
+    OperationErrors, PageCacheUse, RateKnee, RateNotReached, RateRose, ReplayIncomplete, Responds, Rule, RunVerdict,
+    Scales, SentLate, ServerFinding, Severity, SizeLimits, StackFinding, Stalled, Stalls, SteadyState, StepLine, Tiers,
+    Together, TopWait, WaitedForProcessor, WaitedForWriters,
 };
 
 one_of! {
@@ -60,6 +60,7 @@ one_of! {
     Group(GroupFinding),
     Nfs(NfsFinding),
     NotLike(NotLike),
+    ReplayIncomplete(ReplayIncomplete),
     Stack(StackFinding),
     Stalls(Stalls),
     }
@@ -102,7 +103,7 @@ impl Finding {
             Self::ClientSaturated(_) | Self::Server(ServerFinding::ProcessorsExhausted { .. }) => 0,
             Self::Ceiling(Ceiling { limit: Limit::Generator { .. }, .. }) | Self::Together(_) | Self::Verdict(_) => 0,
             Self::Nfs(NfsFinding::Connections(_)) => 0,
-            Self::RateNotReached(_) | Self::SentLate(_) | Self::Stalls(_) => 1,
+            Self::RateNotReached(_) | Self::ReplayIncomplete(_) | Self::SentLate(_) | Self::Stalls(_) => 1,
             // Beside the cause, of which it may be a part.
             Self::Server(ServerFinding::LogCheckpoints { .. }) => 0,
             Self::NotCompleted(_) => 2,

@@ -46,6 +46,7 @@ mod operation_time;
 pub mod production;
 mod proof;
 mod repeat;
+mod replay;
 mod requested;
 mod rounds;
 mod rule;
@@ -136,6 +137,7 @@ pub use proof::{
     BytesDisagree, DeviceSharedWithOthers, DurableWrites, PageCacheUse, SeenFlushes, is_through_page_cache,
 };
 pub use repeat::to_repeat;
+pub use replay::{FAITHFUL_LAG_NS, ReplayIncomplete, Replayed, ReplayedKind, replayed};
 pub use requested::{ListedVerdict, analyse_as_requested, limits_of_command, requested_limits};
 pub use rounds::{Round, round_of, rounds};
 pub use rule::Rule;
@@ -193,6 +195,7 @@ pub fn analyse(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     findings.extend(of_nfs);
     findings.extend(fleet::find(run));
     findings.extend(likeness::find(run));
+    findings.extend(replay::find(run));
     sort_order(&mut findings);
     findings
 }

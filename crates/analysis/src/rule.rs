@@ -51,6 +51,8 @@ rules! {
     RunRateNotReached "run.rate_not_reached" [Doubt] "start/read.md#warnings"
         "An open loop finished less than 97 % of what was due. Or it left a backlog above 1 % of that and above one \
          operation a session.";
+    ReplayIncomplete "replay.incomplete" [Doubt] "recipes/production.md#is-the-replay-faithful"
+        "A replay sent fewer requests than the recorded window has.";
     GeneratorSaturated "generator.saturated" [Doubt] "start/read.md#warnings"
         "The busiest thread of the load generator, or its process on all processors, was busy above 90 %.";
     GeneratorLate "generator.late" [Doubt, Note] "start/read.md#warnings"

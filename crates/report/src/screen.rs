@@ -1,7 +1,7 @@
 //! The report of one load on one screen: the answer, the values that decide, findings, and which run it is. The rest is reported in
 //! full.
 
-use model::record::{Run, Workload};
+use model::record::{Load, Run, Workload};
 use std::io::{self, Write};
 
 use super::facts::brief;
@@ -9,7 +9,7 @@ use super::first_screen;
 use super::grid::Grid;
 use super::paper::{Paper, Terminal};
 use super::sections::failure::failure_rows;
-use super::sections::{self, requests, servers, transactions};
+use super::sections::{self, replay, requests, servers, transactions};
 use super::text::{Detail, Noticed};
 use super::words::NONE;
 use analysis::{FailureCost, Finding, FirstScreen, Severity, Vocabulary, is_on_servers};
@@ -94,7 +94,14 @@ fn figures(screen: &mut Screen<'_>, run: &Run) -> io::Result<()> {
     match Vocabulary::of(run) {
         Vocabulary::Requests => {
             screen.named("Requests", run, requests::throughput)?;
-            screen.named("Each type", run, requests::kinds)?;
+            match &run.load {
+                Load::Replay(_) => {
+                    screen.named("Replayed", run, replay::write)?;
+                    let words = replay::faithful(run);
+                    words.iter().try_for_each(|words| screen.terminal.paragraph(words, &" ".repeat(NAMES)))?;
+                }
+                _ => screen.named("Each type", run, requests::kinds)?,
+            }
             screen.named("Generator", run, |paper, run| requests::generator(paper, run, Detail::Brief))
         }
         Vocabulary::Users => {

@@ -18,7 +18,7 @@ use crate::cli::fresh_seed;
 use crate::cli::supervisor::Supervisor;
 use crate::plan::RunHead;
 use company::{Appointment, MeetArgs};
-use load::{Begin, Pace, Share, StepPlan, Stop};
+use load::{Begin, Share, StepPlan, Stop};
 use measure::os::wall_clock_bound_ns;
 use measure::{Clock, monotonic_at_wall, wall_ns};
 use model::config::ConfigError;
@@ -70,7 +70,7 @@ impl Experiment {
             load: step.load.clone(),
             warmup_ns: step.warmup.0,
             duration_ns: step.duration.0,
-            lanes: matches!(step.pace, Pace::Open { .. }).then_some(step.lanes),
+            lanes: step.pace.is_open().then_some(step.lanes),
         };
         let steps = steps.into_iter().map(facts).collect();
         Self { head: head.clone(), steps }
@@ -461,7 +461,7 @@ fn clock_words() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use load::Share;
+    use load::{Pace, Share};
     use model::record::{IoMix, Load};
     use model::units::Nanos;
     use model::workload::Arrival;

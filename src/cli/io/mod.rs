@@ -7,6 +7,7 @@ mod like;
 mod measure;
 mod nfs;
 mod orion;
+mod replay;
 mod run;
 mod soak;
 pub(super) mod volume;
@@ -35,6 +36,7 @@ Examples:
   plimsoll io sweep --path nfs://filer1/vol/test.dat --pattern randread \\
     --connections 1,2,4,8
   plimsoll io soak --path /dev/sdb --duration 2h
+  plimsoll io replay monday.trace --path /dev/sdb --destroy sdb
   plimsoll io orion -run simple -testname san -num_disks 4
   plimsoll io calibrate --path /dev/sdb --max-latency 10ms";
 
@@ -53,6 +55,9 @@ pub(super) enum Command {
         mut_arg("duration", soak::duration)
     )]
     Soak(soak::Arguments),
+    /// Replay a recorded trace: its requests at its instants, and at multiples of its pace
+    #[command(after_long_help = replay::EXAMPLES)]
+    Replay(Box<replay::Arguments>),
     /// Measure ORION's matrix with ORION's own options, and write ORION's files
     #[command(after_long_help = orion::EXAMPLES)]
     Orion(orion::Arguments),
@@ -70,6 +75,7 @@ impl Command {
             Self::Run(arguments) => run::run(&arguments),
             Self::Sweep(arguments) => run_sweep(&arguments),
             Self::Soak(arguments) => soak::run(&arguments),
+            Self::Replay(arguments) => replay::run(&arguments),
             Self::Orion(arguments) => orion::run(&arguments),
             Self::Calibrate(arguments) => calibrate::run(&arguments),
             Self::CompareNfs(arguments) => compare_nfs::run(&arguments),

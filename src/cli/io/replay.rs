@@ -1,0 +1,371 @@
+//! `plimsoll io replay`.
+
+use std::num::NonZeroU32;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::arguments::{OutputArgs, Storage, VolumeArgs};
+use super::volume::{Intended, Prospect};
+use crate::cli::arguments::{Seconds, SeedArg};
+use crate::cli::dry_run::DryRun;
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::fleet::{Experiment, Fleet, FleetArgs, Joined};
+use crate::cli::live::Steps;
+use crate::cli::record::{began, plural};
+use crate::cli::recording::Recorded;
+use crate::cli::runner::{self, Beginning, Outline};
+use crate::cli::timed::Timed;
+use crate::cli::{in_turn, limits, say};
+use crate::plan::replay::{ReplayPlan, ReplayRequest, plan};
+use load::StepPlan;
+use model::config::io::{DepthList, Durable, IoOptions, Pattern, RateRange};
+use model::record::Timestamp;
+use model::trace::TraceKind;
+use model::units::{Bytes, Nanos, group_thousands};
+use model::workload::replay::ReplayShape;
+use trace::replay::{Placement, Replay, Selection, Survey, survey};
+use trace::{TraceError, TraceFile, TraceSource};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  plimsoll io replay monday.trace --path /dev/sdb --destroy sdb
+  plimsoll io replay monday.trace --path /u01/test.dat --size 64G --reads-only
+  plimsoll io replay monday.trace --path /dev/sdb --destroy sdb \\
+    --times 1..8 --limit p99=5ms
+  plimsoll io replay monday.trace --times 1,2,4 \\
+    --path sim:service=200us,servers=8,clock=simulated
+
+Each request is sent when it was issued, whatever became of earlier ones (open loop). Addresses stay where they were if the \
+target is large enough. Else the touched parts are moved together, and if they still do not fit, addresses are folded; the \
+report says which. Discards are not sent. Record a trace with `plimsoll record`; `plimsoll trace convert` makes one of the \
+traces of other programs.";
+
+/// What offsets and lengths become multiples of: what most storage has for a block.
+const UNIT: &str = "4K";
+
+/// Arguments of `plimsoll io replay`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Arguments {
+    /// Trace that `plimsoll record` or `plimsoll trace convert` wrote
+    #[arg(value_name = "TRACE")]
+    trace: PathBuf,
+
+    #[command(flatten)]
+    volume: VolumeArgs,
+
+    /// Multiples of the recorded pace, one step each: 1,1.5,2 or 1,2,…,8
+    ///
+    /// With `..`, as in 1..8, a search finds the highest one that meets every --limit.
+    #[arg(long, value_name = "N,N,...", default_value = "1", help_heading = "Load")]
+    times: RateRange,
+
+    /// Part of the trace to replay: 5m..15m from its beginning, or 10:00..10:15 UTC
+    #[arg(long, value_name = "FROM..TO", help_heading = "Load")]
+    window: Option<Window>,
+
+    /// Leave out writes and flushes
+    #[arg(long, help_heading = "Load")]
+    reads_only: bool,
+
+    /// Threads that share the depth
+    #[arg(long, value_name = "N", default_value = "1", help_heading = "Load")]
+    jobs: NonZeroU32,
+
+    /// Outstanding requests of all jobs together [default: 1024, or as many as fit in 1 GiB]
+    ///
+    /// It is the maximum.
+    #[arg(long, value_name = "N", help_heading = "Load")]
+    depth: Option<NonZeroU32>,
+
+    #[command(flatten)]
+    seed: SeedArg,
+
+    #[command(flatten)]
+    fleet: FleetArgs,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// A part of a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Window {
+    from: Edge,
+    to: Edge,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Edge {
+    /// After the beginning.
+    After(Nanos),
+    /// Seconds after midnight.
+    Clock(u64),
+}
+
+impl FromStr for Edge {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is neither a time such as `5m` nor an hour such as `10:15`");
+        if !text.contains(':') {
+            return text.parse::<Seconds>().map(|Seconds(time)| Self::After(time)).map_err(|_| wrong());
+        }
+        let parts: Vec<u64> = text.split(':').map(str::parse).collect::<Result<_, _>>().map_err(|_| wrong())?;
+        match parts[..] {
+            [hour, minute] if hour < 24 && minute < 60 => Ok(Self::Clock((hour * 60 + minute) * 60)),
+            [hour, minute, second] if hour < 24 && minute < 60 && second < 60 => {
+                Ok(Self::Clock((hour * 60 + minute) * 60 + second))
+            }
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl FromStr for Window {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (from, to) = text.split_once("..").ok_or_else(|| format!("`{text}` has no `..`, as in `5m..15m`"))?;
+        Ok(Self { from: from.trim().parse()?, to: to.trim().parse()? })
+    }
+}
+
+const DAY_NS: u64 = 86_400_000_000_000;
+
+impl Edge {
+    /// Nanoseconds after the beginning of a trace.
+    fn of(self, began: Option<Timestamp>) -> Option<u64> {
+        match self {
+            Self::After(time) => Some(time.0),
+            Self::Clock(seconds) => {
+                let began_ns = u64::try_from(began?.0.as_nanosecond().rem_euclid(i128::from(DAY_NS))).ok()?;
+                // The first time that it is so late.
+                Some((seconds * 1_000_000_000 + DAY_NS - began_ns) % DAY_NS)
+            }
+        }
+    }
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    runner::run(prepare(arguments)?)
+}
+
+/// A replay that is planned and checked, and has touched nothing.
+struct Planned<'a> {
+    arguments: &'a Arguments,
+    storage: Storage,
+    asked: IoOptions,
+    survey: Survey,
+    plan: ReplayPlan,
+    steps: Vec<StepPlan<ReplayShape>>,
+    joined: Joined,
+    prospect: Prospect,
+}
+
+fn prepare(arguments: &Arguments) -> Result<Planned<'_>, Failure> {
+    let Arguments { trace, volume, times, seed, fleet, output, .. } = arguments;
+    let (storage, fleet) = (volume.storage()?, fleet.join()?);
+    fleet.refuse_search(Some(times))?;
+    let selection = selection(arguments)?;
+    let survey = survey(trace, &selection).map_err(|error| unreadable(error, trace))?;
+    let pattern = match survey.replayed.of(TraceKind::Write) + survey.replayed.of(TraceKind::Flush) {
+        0 => Pattern::RandRead,
+        _ => Pattern::RandRw,
+    };
+    let block = UNIT.parse()?;
+    let asked = IoOptions { durable: Durable::None, ..volume.asked(&storage, pattern, block, DepthList(vec![1])) };
+    let prospect = Prospect::look(&storage, &volume.handling, &asked)?;
+    let capacity = prospect.facts(&asked)?.capacity_bytes;
+    let placement = Placement::choose(&survey, capacity).ok_or_else(|| {
+        let failure = Failure::new(format_args!("the target has {}, too little for this trace", Bytes(capacity)));
+        failure.with_hint(format!(
+            "give it at least {}",
+            Bytes(survey.replayed.largest_bytes.max(trace::replay::CHUNK_BYTES))
+        ))
+    })?;
+    let replay = Replay {
+        path: trace.clone(),
+        selection,
+        placement: Arc::new(placement),
+        lead_in_ns: 0,
+        times: 1.0,
+        failure: Arc::default(),
+    };
+    let ((plan, steps), joined) = fleet.plan(seed.given(), &mut |seed| {
+        let plan = plan(&request(arguments, &fleet, seed, prospect.clock().is_simulated()), &survey, &replay)?;
+        let steps = plan.steps();
+        let experiment = Experiment::new(&plan.head, &steps);
+        Ok(((plan, steps), experiment))
+    })?;
+    limits::check_planned(&output.limits.asked(), &Timed::of_replay(&plan.load))?;
+    Ok(Planned { arguments, storage, asked, survey, plan, steps, joined, prospect })
+}
+
+/// The error of a trace; one of another program has to be converted.
+fn unreadable(error: TraceError, path: &std::path::Path) -> Failure {
+    let is_unknown = matches!(error, TraceError::NotRecognised { .. });
+    if is_unknown && trace::open(&[path]).is_ok() {
+        let failure = Failure::new(format_args!("`{}` is a trace of another program", path.display()));
+        return failure
+            .with_hint(format!("convert it first: `plimsoll trace convert {} -o NAME.trace`", path.display()));
+    }
+    error.into()
+}
+
+fn selection(arguments: &Arguments) -> Result<Selection, Failure> {
+    let window_ns = match arguments.window {
+        None => 0..u64::MAX,
+        Some(window) => window_of(window, arguments)?,
+    };
+    Ok(Selection { window_ns, reads_only: arguments.reads_only, unit_bytes: 4_096 })
+}
+
+fn window_of(window: Window, arguments: &Arguments) -> Result<Range<u64>, Failure> {
+    let file = TraceFile::open(&arguments.trace).map_err(|error| unreadable(error, &arguments.trace))?;
+    let since = file.header().began;
+    let edges = window.from.of(since).zip(window.to.of(since));
+    let (from, to) = edges.ok_or_else(|| {
+        let failure = Failure::new("`--window` names an hour, and the trace does not say when it began");
+        failure.with_hint("name times from its beginning: `--window 5m..15m`".to_owned())
+    })?;
+    let length = Nanos(file.end().duration_ns.unwrap_or(file.summary().last_ns + 1));
+    if from >= to || from >= length.0 {
+        let failure = Failure::new("`--window` has no part of the trace");
+        return Err(failure.with_hint(format!("it began at {} and lasts {length}", began(since))));
+    }
+    Ok(from..to)
+}
+
+fn request(arguments: &Arguments, fleet: &Fleet, seed: u64, is_simulated: bool) -> ReplayRequest {
+    ReplayRequest {
+        times: arguments.times.clone(),
+        jobs: arguments.jobs.get(),
+        depth: arguments.depth.map(NonZeroU32::get),
+        tags: arguments.output.keeping.tags.clone(),
+        seed,
+        share: fleet.share(),
+        is_simulated,
+    }
+}
+
+impl<'a> runner::Work<'a> for Planned<'a> {
+    fn outline(&self) -> Outline<'a> {
+        let output = &self.arguments.output;
+        let outline = match &self.arguments.times {
+            RateRange::Each(_) => Outline::new(&self.plan.head, &output.keeping, Steps::of(&self.steps)),
+            times @ RateRange::Between { .. } => {
+                Outline::of_rates(&self.plan.head, &output.keeping, Some(times), 0, self.plan.longest())
+            }
+        };
+        Outline {
+            joined: Some(self.joined.clone()),
+            limits: output.limits.asked(),
+            is_simulated: self.prospect.clock().is_simulated(),
+            ..outline
+        }
+    }
+
+    fn described(self) -> Result<DryRun, Failure> {
+        let Self { arguments, plan, steps, prospect, survey, .. } = self;
+        let load = &plan.load;
+        let described = DryRun::named(&plan.head.name)
+            .facts("path", prospect.members().iter().map(|(path, bytes)| format!("{} of {bytes}", path.display())));
+        let kinds: Vec<String> = [TraceKind::Read, TraceKind::Write, TraceKind::Flush]
+            .into_iter()
+            .filter(|kind| survey.replayed.of(*kind) > 0)
+            .map(|kind| format!("{} {}", group_thousands(survey.replayed.of(kind) as f64), plural(kind)))
+            .collect();
+        let described = prospect
+            .describe_fills(described)
+            .fact("trace", format_args!("{} in {}: {}", load.trace, load.duration_ns, kinds.join(", ")))
+            .fact("began", began(load.began))
+            .fact("addresses", format_args!("{}, {} are touched", load.placement.name(), Bytes(plan.region_bytes)))
+            .fact("seed", plan.head.seed)
+            .settings(&plan.head.tags, &plan.head.parameters);
+        let described = notes(&plan).into_iter().fold(described, |it, note| it.fact("note", note));
+        Ok(described.rates(Some(&arguments.times), "times its pace", plan.longest(), &steps, |step| {
+            let rate = step.load.rate_operations_per_s.unwrap_or(0.0);
+            format!("{} requests/s on average, at most {} outstanding", group_thousands(rate), step.load.slots())
+        }))
+    }
+
+    fn carry_out(self, beginning: Beginning<'_>) -> Result<Recorded, Failure> {
+        let Self { arguments, storage, asked, plan, steps, prospect, .. } = self;
+        let output = &arguments.output;
+        let (clock, verbosity) = (prospect.clock(), output.keeping.progress.verbosity());
+        let (region_bytes, largest_bytes) = (plan.region_bytes, plan.largest_bytes);
+        let intended = Intended { region_bytes, largest_bytes, seed: plan.head.seed };
+        let opened = prospect.open(&asked, intended, clock, beginning.interrupt, verbosity)?;
+        let landing = opened.landing(clock, Bytes(asked.block.bytes().into()), region_bytes, storage.local());
+        let mut recording = beginning.record(landing)?;
+        notes(&plan).into_iter().for_each(|note| recording.note(note));
+        let limits = output.limits.asked();
+        let mut step_at = |index, per_s| Some(plan.step_at(index, per_s));
+        let wanted = in_turn::run_rates(
+            &mut recording,
+            Some(&plan.rates()),
+            &steps,
+            &limits,
+            &mut step_at,
+            &mut |recording, step| recording.step(opened.target(), step),
+        );
+        opened.note_of_the_load().into_iter().for_each(|note| recording.note(note));
+        if let Some(why) = plan.failure() {
+            say::error(format_args!("the trace could not be read to its end: {why}"));
+            recording.note(format!("the trace could not be read to its end, so requests are missing: {why}"));
+            recording.cut_short();
+        }
+        drop(opened);
+        Ok(recording.end(wanted))
+    }
+}
+
+/// What the user has to know of what becomes of the requests.
+fn notes(plan: &ReplayPlan) -> Vec<String> {
+    let load = &plan.load;
+    let count = |number: u64| group_thousands(number as f64);
+    let mut notes = Vec::new();
+    if load.discards > 0 {
+        notes.push(format!("{} discards of the trace are not sent", count(load.discards)));
+    }
+    if load.lengthened > 0 {
+        notes.push(format!("{} requests were not multiples of {UNIT} and are rounded up", count(load.lengthened)));
+    }
+    let shared = load.shared_pct.map_or_else(|| "an unknown share".to_owned(), |pct| format!("{pct:.1} %"));
+    match load.placement {
+        model::record::ReplayPlacement::AsRecorded => {}
+        model::record::ReplayPlacement::Compact => notes.push(format!(
+            "the trace spans more than the target: its touched parts are moved together to {}. Their order is kept",
+            Bytes(plan.region_bytes)
+        )),
+        model::record::ReplayPlacement::Folded => notes.push(format!(
+            "the trace touches more than the target has: addresses are folded into {}. {shared} of the touched parts share \
+             their place, which helps caches below",
+            Bytes(plan.region_bytes)
+        )),
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_is_read_as_times_or_hours() {
+        let window: Window = "5m..15m".parse().unwrap();
+        assert_eq!((window.from.of(None), window.to.of(None)), (Some(300_000_000_000), Some(900_000_000_000)));
+        let began = "2026-11-30T09:50:00Z".parse().ok().map(Timestamp);
+        let clock: Window = "10:00..00:10:30".parse().unwrap();
+        assert_eq!(clock.from.of(began), Some(600_000_000_000));
+        assert_eq!(clock.to.of(began), Some((14 * 60 + 20) * 60_000_000_000 + 30_000_000_000));
+        assert_eq!(clock.from.of(None), None);
+        for wrong in ["5m", "5m..", "25:00..26:00", "x..y", "10:60..11:00"] {
+            assert!(wrong.parse::<Window>().is_err(), "{wrong}");
+        }
+    }
+}

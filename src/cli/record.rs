@@ -1,0 +1,363 @@
+//! `plimsoll record`.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde::Serialize;
+
+use super::arguments::{Format, FormatArgs, ProgressArgs, Seconds};
+use super::exit::{Exit, Failure};
+use super::live::Watch;
+use super::{Interrupt, say};
+use measure::environment::devices_below;
+use measure::os::{space, thread_cpu_ns};
+use model::record::Timestamp;
+use model::trace::{TraceEnd, TraceHeader, TraceKind};
+use model::units::{Bytes, Nanos, group_thousands};
+use trace::record::{RecordError, RecordOptions, Recorded, Recorder};
+use trace::{TraceError, TraceSummary, TraceWriter};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  plimsoll record --device nvme0n1 --duration 10m -o monday.trace
+  plimsoll record --device sdb --device sdc -o monday.trace    until Ctrl-C
+  plimsoll record --device sdb --pid 4711 --duration 1h -o db.trace
+
+It records every request of the devices: when it was issued, where, how long it is, what it does and how long it took. No data \
+is recorded. The kernel's own tracing does it (root); nothing is installed. `plimsoll trace show` says what the load is like, \
+`plimsoll io replay` repeats it elsewhere.
+
+Recording ends by itself before it harms the database: at --max-size, when the file system of the trace is nearly full, or \
+beyond --max-cpu. What is recorded by then is a whole trace.";
+
+/// How often the ring buffer is emptied.
+const EVERY: Duration = Duration::from_millis(50);
+/// Over so long the processor time is judged: to compress a part of the file takes a moment.
+const JUDGED: Duration = Duration::from_secs(5);
+/// What the file system of the trace keeps.
+const SPARE: Bytes = Bytes::mib(512);
+/// Smallest ring buffer of a processor: less is full at once.
+const MIN_BUFFER: Bytes = Bytes::kib(64);
+
+/// Arguments of `plimsoll record`.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// Block device, such as `sda` or `/dev/nvme0n1`
+    ///
+    /// What is built on others has a name of its own, such as `dm-3`.
+    #[arg(long = "device", value_name = "NAME", required = true, help_heading = "Target")]
+    devices: Vec<String>,
+
+    /// Process to watch, with its children and theirs
+    ///
+    /// Requests that others issue are left out. The kernel issues what was written to the page cache.
+    #[arg(long, value_name = "N", help_heading = "Target")]
+    pid: Option<u32>,
+
+    /// End after this time [default: run until Ctrl-C]
+    #[arg(long, value_name = "TIME", help_heading = "Load")]
+    duration: Option<Seconds>,
+
+    /// File for the trace
+    ///
+    /// An existing file is not replaced.
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    out: PathBuf,
+
+    /// End when the trace reaches this size
+    #[arg(long, value_name = "SIZE", default_value = "4G", help_heading = "Limits")]
+    max_size: Bytes,
+
+    /// End when recording takes more than this share of one CPU over 5 s
+    #[arg(long, value_name = "PCT", default_value_t = 50.0, value_parser = percent, help_heading = "Limits")]
+    max_cpu: f64,
+
+    /// Kernel memory for events, for each CPU
+    #[arg(long = "kernel-buffer", value_name = "SIZE", default_value = "16M", help_heading = "Limits")]
+    buffer: Bytes,
+
+    #[command(flatten)]
+    format: FormatArgs,
+
+    #[command(flatten)]
+    progress: ProgressArgs,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let value: f64 = text.trim_end_matches('%').parse().map_err(|_| format!("`{text}` is not a number"))?;
+    if value > 0.0 && value <= 100.0 { Ok(value) } else { Err(format!("`{text}` is not between 0 and 100")) }
+}
+
+/// Why a recording ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Ended {
+    Duration,
+    Signal,
+    Size,
+    Space,
+    Cpu,
+}
+
+impl Ended {
+    fn note(self, arguments: &Arguments) -> Option<String> {
+        match self {
+            Self::Duration | Self::Signal => None,
+            Self::Size => Some(format!("stopped early: the trace reached `--max-size {}`", arguments.max_size)),
+            Self::Space => Some(format!("stopped early: the file system of the trace has less than {SPARE} left")),
+            Self::Cpu => Some(format!("stopped early: recording took more than `--max-cpu {}` %", arguments.max_cpu)),
+        }
+    }
+}
+
+/// What was recorded, as it is printed with `--json`.
+#[derive(Debug, Serialize)]
+struct Summary<'a> {
+    file: &'a Path,
+    file_bytes: u64,
+    header: &'a TraceHeader,
+    duration_ns: u64,
+    ended_by: Ended,
+    summary: &'a TraceSummary,
+    lost_events: Option<u64>,
+    untimed_requests: u64,
+    other_requests: u64,
+    cpu_pct: f64,
+    kernel_memory_bytes: u64,
+}
+
+impl From<RecordError> for Failure {
+    fn from(error: RecordError) -> Self {
+        Self::new(&error).with_hint(model::hint(&error))
+    }
+}
+
+impl From<TraceError> for Failure {
+    fn from(error: TraceError) -> Self {
+        Self::new(&error).with_hint(model::hint(&error))
+    }
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    if arguments.buffer < MIN_BUFFER {
+        let failure = Failure::new(format_args!("`--kernel-buffer {}` is too small", arguments.buffer));
+        return Err(failure.with_hint(format!("use at least {MIN_BUFFER}")));
+    }
+    // Known before anything is traced.
+    if arguments.out.symlink_metadata().is_ok() {
+        let failure = Failure::new(format_args!("`{}` exists already", arguments.out.display()));
+        return Err(failure.with_hint("name another file: a trace is never replaced".to_owned()));
+    }
+    let interrupt = Interrupt::listen()?;
+    let options =
+        RecordOptions { devices: arguments.devices.clone(), process: arguments.pid, buffer_bytes: arguments.buffer.0 };
+    let recorder = Recorder::start(&options)?;
+    let writer = TraceWriter::create(&arguments.out)?;
+    let verbosity = arguments.progress.verbosity();
+    let own = recorder.header().devices.iter().find(|device| devices_below(&arguments.out).contains(&device.name));
+    if let Some(device) = own {
+        say::note(format_args!("the trace itself is written to `{}`, so it records its own writes", device.name));
+    }
+    let mut recording = Recording { arguments, recorder, writer, batch: Vec::new(), watch: Watch::new(verbosity) };
+    let (ended, cpu_ns) = recording.go_on(&interrupt)?;
+    recording.end(&interrupt, ended, cpu_ns)
+}
+
+struct Recording<'a, W: Write + Send> {
+    arguments: &'a Arguments,
+    recorder: Recorder,
+    writer: TraceWriter<W>,
+    batch: Vec<model::trace::TraceRequest>,
+    watch: Watch,
+}
+
+impl<W: Write + Send> Recording<'_, W> {
+    /// Records until something ends it. Returns what did, and the processor time that it took.
+    fn go_on(&mut self, interrupt: &Interrupt) -> Result<(Ended, u64), Failure> {
+        let duration_ns = self.arguments.duration.map(|Seconds(time)| time.0);
+        let (begun, cpu_begun) = (Instant::now(), thread_cpu_ns());
+        let (mut shown, mut judged) = ((begun, 0, 0), (begun, cpu_begun));
+        loop {
+            std::thread::sleep(EVERY);
+            self.recorder.take(&mut self.batch)?;
+            self.write()?;
+            let now = Instant::now();
+            let cpu_ns = thread_cpu_ns();
+            if interrupt.exit().is_some() {
+                return Ok((Ended::Signal, cpu_ns - cpu_begun));
+            }
+            if duration_ns.is_some_and(|duration_ns| self.recorder.elapsed_ns() >= duration_ns) {
+                return Ok((Ended::Duration, cpu_ns - cpu_begun));
+            }
+            if self.writer.written_bytes() >= self.arguments.max_size.0 {
+                return Ok((Ended::Size, cpu_ns - cpu_begun));
+            }
+            if now - judged.0 >= JUDGED {
+                let share = (cpu_ns - judged.1) as f64 / (now - judged.0).as_nanos() as f64;
+                if share * 100.0 > self.arguments.max_cpu {
+                    return Ok((Ended::Cpu, cpu_ns - cpu_begun));
+                }
+                let folder = self.arguments.out.parent().filter(|folder| !folder.as_os_str().is_empty());
+                let left = space(folder.unwrap_or(Path::new(".")));
+                if left.is_some_and(|left| left.available_bytes < SPARE.0) {
+                    return Ok((Ended::Space, cpu_ns - cpu_begun));
+                }
+                judged = (now, cpu_ns);
+            }
+            if now - shown.0 >= Duration::from_secs(1) {
+                let summary = self.writer.summary();
+                let (requests, bytes) = (summary.total(), summary.bytes.iter().sum::<u64>());
+                let seconds = (now - shown.0).as_secs_f64();
+                let words = format!(
+                    "{}  {} requests/s  {:.0} MB/s  {} requests",
+                    Nanos(self.recorder.elapsed_ns() / 1_000_000_000 * 1_000_000_000),
+                    group_thousands((requests - shown.1) as f64 / seconds),
+                    (bytes - shown.2) as f64 / seconds / 1e6,
+                    group_thousands(requests as f64),
+                );
+                self.watch.show(|_| words.clone(), || vec![words.clone()]);
+                shown = (now, requests, bytes);
+            }
+        }
+    }
+
+    fn write(&mut self) -> Result<(), Failure> {
+        self.writer.write(&self.batch, self.recorder.header())?;
+        self.batch.clear();
+        Ok(())
+    }
+
+    fn end(self, interrupt: &Interrupt, ended: Ended, cpu_ns: u64) -> Result<Exit, Failure> {
+        let Self { arguments, recorder, mut writer, mut batch, watch } = self;
+        watch.end();
+        let header = recorder.header().clone();
+        let recorded = recorder.end(&mut batch)?;
+        writer.write(&batch, &header)?;
+        let mut notes: Vec<String> = ended.note(arguments).into_iter().collect();
+        notes.extend(of_recorded(&recorded));
+        let end = TraceEnd {
+            duration_ns: Some(recorded.duration_ns),
+            // Each event is an issue or a completion, so no more requests are missing than events.
+            lost: recorded.lost_events,
+            notes,
+        };
+        let (summary, _) = writer.finish(&header, &end)?;
+        let file_bytes = arguments.out.metadata().map(|found| found.len()).unwrap_or_default();
+        let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
+        let cpu_pct = cpu_ns as f64 * 100.0 / recorded.duration_ns.max(1) as f64;
+        let memory = Bytes(arguments.buffer.0.saturating_mul(processors));
+        end.notes.iter().for_each(say::note);
+        match arguments.format.format() {
+            Format::Json => say::json(&Summary {
+                file: &arguments.out,
+                file_bytes,
+                header: &header,
+                duration_ns: recorded.duration_ns,
+                ended_by: ended,
+                summary: &summary,
+                lost_events: recorded.lost_events,
+                untimed_requests: recorded.untimed,
+                other_requests: recorded.others,
+                cpu_pct,
+                kernel_memory_bytes: memory.0,
+            })?,
+            Format::Text => {
+                let mut out = say::output();
+                let requests = summary.total();
+                let seconds = recorded.duration_ns as f64 / 1e9;
+                writeln!(
+                    out,
+                    "recorded  {} requests in {} ({}/s): {}",
+                    group_thousands(requests as f64),
+                    Nanos(recorded.duration_ns),
+                    group_thousands(requests as f64 / seconds.max(1e-9)),
+                    kinds(&summary),
+                )?;
+                let each = if requests == 0 {
+                    String::new()
+                } else {
+                    format!(", {:.1} bytes a request", file_bytes as f64 / requests as f64)
+                };
+                writeln!(out, "file      `{}`, {}{each}", arguments.out.display(), Bytes(file_bytes))?;
+                let lost = recorded
+                    .lost_events
+                    .map_or("not known".to_owned(), |lost| format!("{} events", group_thousands(lost as f64)));
+                writeln!(out, "lost      {lost}")?;
+                writeln!(out, "cost      {cpu_pct:.1} % of one CPU, {memory} of kernel memory")?;
+                writeln!(out, "next      `plimsoll trace show {}`", arguments.out.display())?;
+                out.flush()?;
+            }
+        }
+        // Without a duration, a signal is how it is meant to end.
+        let is_cut = ended == Ended::Signal && arguments.duration.is_some();
+        Ok(interrupt.exit().filter(|_| is_cut).unwrap_or(Exit::Done))
+    }
+}
+
+/// What a reader of the trace has to know of it.
+fn of_recorded(recorded: &Recorded) -> Vec<String> {
+    let mut notes = Vec::new();
+    let count = |number: u64| group_thousands(number as f64);
+    if let Some(lost) = recorded.lost_events.filter(|lost| *lost > 0) {
+        notes.push(format!(
+            "{} events were lost, each an issue or a completion: use a larger `--kernel-buffer`",
+            count(lost)
+        ));
+    }
+    if recorded.untimed > 0 {
+        notes.push(format!("{} requests have no latency: their completion was not seen", count(recorded.untimed)));
+    }
+    if recorded.others > 0 {
+        notes.push(format!(
+            "{} requests are neither reads, writes, flushes nor discards, and are left out",
+            count(recorded.others)
+        ));
+    }
+    notes
+}
+
+/// `70 % reads, 29 % writes, 1 % flushes`.
+pub(super) fn kinds(summary: &TraceSummary) -> String {
+    let total = summary.total().max(1) as f64;
+    let share = |kind: TraceKind| summary.of(kind) as f64 * 100.0 / total;
+    let words = |kind: TraceKind| format!("{:.0} % {}", share(kind), plural(kind));
+    let there: Vec<String> = TraceKind::ALL.into_iter().filter(|kind| summary.of(*kind) > 0).map(words).collect();
+    if there.is_empty() { "none".to_owned() } else { there.join(", ") }
+}
+
+/// Several of a kind.
+pub(super) fn plural(kind: TraceKind) -> &'static str {
+    match kind {
+        TraceKind::Read => "reads",
+        TraceKind::Write => "writes",
+        TraceKind::Flush => "flushes",
+        TraceKind::Discard => "discards",
+    }
+}
+
+/// When a trace began, in words.
+pub(super) fn began(began: Option<Timestamp>) -> String {
+    began.map_or_else(|| "not known".to_owned(), |Timestamp(at)| at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_of_a_processor_is_more_than_nothing() {
+        assert_eq!(percent("50"), Ok(50.0));
+        assert_eq!(percent("5%"), Ok(5.0));
+        assert!(percent("0").is_err() && percent("101").is_err() && percent("x").is_err());
+    }
+
+    #[test]
+    fn what_is_missing_is_noted() {
+        let whole = Recorded { lost_events: Some(0), ..Recorded::default() };
+        assert_eq!(of_recorded(&whole), Vec::<String>::new());
+        let notes = of_recorded(&Recorded { lost_events: Some(7), untimed: 2, others: 1, ..whole });
+        assert!(notes[0].starts_with("7 events were lost") && notes.len() == 3, "{notes:?}");
+    }
+}

@@ -1,0 +1,404 @@
+//! `plimsoll trace show`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use super::{names, read_all};
+use crate::cli::arguments::{Format, FormatArgs, ProgressArgs};
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::platforms::PlatformsArgs;
+use crate::cli::record::{began, plural};
+use crate::cli::{say, sheets};
+use ::trace::profile::{Profile, ProfileOptions, Profiler, Sequential, Sizes};
+use model::platforms::{Asked, Cache, Combination, Expectation, Limit, Redundancy};
+use model::record::Histogram;
+use model::trace::{TraceEnd, TraceHeader, TraceKind};
+use model::units::{Bytes, Nanos, group_thousands};
+use targets::database::Sheet;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  plimsoll trace show monday.trace
+  plimsoll trace show monday.trace --cache 200G
+  plimsoll trace show monday.trace --machine Standard_E8s_v5 --volume p30x4
+  plimsoll trace show sda.blktrace.* --json
+
+`bursts` is variance over mean of the requests in windows of a length. It is 1 for random arrivals, and more where they come \
+together. `cache` is the share of reads that a least-recently-used cache would answer. It begins empty, and keeps writes as well.";
+
+/// Arguments of `plimsoll trace show`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Arguments {
+    /// Trace of any format that `plimsoll trace formats` lists
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+
+    /// What a cache of this size would answer (repeatable) [default: sizes up to all that is touched]
+    #[arg(long, value_name = "SIZE", help_heading = "Output")]
+    cache: Vec<Bytes>,
+
+    /// Machine type of each node, such as `Standard_D8s_v3` or `d8s`
+    ///
+    /// The seconds that exceed its published limits are shown.
+    #[arg(long, value_name = "NAME", requires = "volume", help_heading = "Platform")]
+    machine: Option<String>,
+
+    /// Volumes of all nodes together: `p30x32`, `gp2:500Gx4`, or `local`
+    #[arg(long, value_name = "VOLUMES", requires = "machine", help_heading = "Platform")]
+    volume: Option<String>,
+
+    #[command(flatten)]
+    platforms: PlatformsArgs,
+
+    #[command(flatten)]
+    format: FormatArgs,
+
+    #[command(flatten)]
+    progress: ProgressArgs,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let catalogue = arguments.platforms.catalogue()?;
+    let platform = arguments.machine.as_deref().zip(arguments.volume.as_deref());
+    let platform = platform.map(|(machine, volume)| {
+        Combination::parse(&catalogue, (machine, 1), volume, Cache::None, Redundancy::External)
+            .map_err(|problem| Failure::new(&problem).with_hint(problem.hint()))
+    });
+    let platform = platform.transpose()?;
+    let mut profiler = Profiler::new(ProfileOptions::default());
+    let read = read_all(&arguments.files, arguments.progress.verbosity(), &mut |batch, _| {
+        batch.iter().for_each(|request| profiler.add(request));
+        Ok(())
+    })?;
+    let source = match read {
+        Ok(source) => source,
+        Err(exit) => return Ok(exit),
+    };
+    let (header, end) = (source.header(), source.end());
+    let profile = profiler.finish(header, &end);
+    end.notes.iter().for_each(say::note);
+    let limits = platform.as_ref().map(|platform| limits(platform, &profile)).unwrap_or_default();
+    let caches: Vec<_> = arguments
+        .cache
+        .iter()
+        .map(|size| json!({ "cache_bytes": size, "hit_ratio": profile.curve.hit_ratio(size.0) }))
+        .collect();
+    let document =
+        json!({ "format": 1, "header": header, "end": end, "profile": profile, "limits": limits, "caches": caches });
+    let mut sheet = Sheet::of(document);
+    write(&mut sheet, arguments, (header, &end), &profile);
+    if let Some(platform) = &platform {
+        sheet.add("platform", platform.name());
+        for limit in &limits {
+            sheet.add("", limit.words());
+        }
+    }
+    match arguments.format.format() {
+        Format::Json => say::json(&sheet.document).map(|()| Exit::Done),
+        Format::Text => sheets::show(&sheet, Format::Text),
+    }
+}
+
+/// A limit of a platform beside the trace.
+#[derive(Debug, serde::Serialize)]
+struct Exceeded {
+    limit: &'static str,
+    per_s: f64,
+    unit: &'static str,
+    intervals: usize,
+    of: usize,
+    interval_ns: u64,
+    first_ns: Option<u64>,
+    worst_factor: Option<f64>,
+    worst_begin_ns: Option<u64>,
+    /// Whether more is allowed while a credit lasts.
+    has_credit: bool,
+    /// When a credit that is full at the beginning is used up; absent where there is none, or it lasts.
+    credit_ends_ns: Option<u64>,
+}
+
+impl Exceeded {
+    fn words(&self) -> String {
+        let limit = format!("{}: {} {}", self.limit, group_thousands(self.per_s), self.unit);
+        let seconds = Nanos((self.intervals as u64).saturating_mul(self.interval_ns));
+        let exceeded = match (self.first_ns, self.worst_factor, self.worst_begin_ns) {
+            (Some(first), Some(factor), Some(at)) => format!(
+                "{limit} is exceeded in {seconds} of {}, first {} after the beginning, at most {factor:.1} times at {}",
+                Nanos((self.of as u64).saturating_mul(self.interval_ns)),
+                Nanos(first),
+                Nanos(at)
+            ),
+            _ => format!("{limit} is never exceeded"),
+        };
+        match (self.has_credit && self.intervals > 0, self.credit_ends_ns) {
+            (true, Some(at)) => format!("{exceeded}; a full credit is used up after {}", Nanos(at)),
+            (true, None) => format!("{exceeded}; a full credit lasts"),
+            (false, _) => exceeded,
+        }
+    }
+}
+
+/// Which seconds exceed the limits that a platform has in the long run.
+fn limits(platform: &Combination, profile: &Profile) -> Vec<Exceeded> {
+    let Some(read_share) = profile.read_requests_share else { return Vec::new() };
+    let moved = profile.counted.read.bytes + profile.counted.write.bytes;
+    let requests = (profile.counted.read.requests + profile.counted.write.requests).max(1);
+    let block_bytes = moved as f64 / requests as f64;
+    let expectation = Expectation::of(platform, Asked { read_share, block_bytes, hit_share: 0.0 });
+    let of = |limit: &Limit| {
+        let binds = limit.binds_at(false);
+        let is_of_requests = limit.whose.is_of_requests();
+        let over = match is_of_requests {
+            true => profile.over(Some(binds), None),
+            false => profile.over(None, Some(binds * block_bytes)),
+        };
+        let (per_s, unit) = if is_of_requests { (binds, "requests/s") } else { (binds * block_bytes / 1e6, "MB/s") };
+        Exceeded {
+            limit: limit.whose.words(),
+            per_s,
+            unit,
+            intervals: over.intervals,
+            of: over.of,
+            interval_ns: over.interval_ns,
+            first_ns: over.first_ns,
+            worst_factor: over.worst.as_ref().map(|worst| worst.factor),
+            worst_begin_ns: over.worst.as_ref().map(|worst| worst.begin_ns),
+            has_credit: limit.credit.is_some(),
+            credit_ends_ns: credit_ends_ns(limit, profile, block_bytes),
+        }
+    };
+    expectation.limits.iter().filter(|limit| limit.use_of_one > 0.0).map(of).collect()
+}
+
+/// When a credit that is full at the beginning is used up.
+fn credit_ends_ns(limit: &Limit, profile: &Profile, block_bytes: f64) -> Option<u64> {
+    let credit = limit.credit?;
+    let seconds = profile.series.interval_ns as f64 / 1e9;
+    let per_second = credit.refill_s.map_or(limit.per_s, |refill_s| credit.full / refill_s);
+    let mut left = credit.full;
+    let ends = profile.series.points.iter().position(|point| {
+        let requests = match limit.whose.is_of_requests() {
+            true => point.transfers() as f64,
+            // Bytes as requests of the mean size.
+            false => point.bytes() as f64 / block_bytes,
+        };
+        let used_per_s = requests * limit.use_of_one / seconds;
+        // What is beyond the burst is not given, so it costs nothing.
+        left -= match used_per_s > limit.per_s {
+            true => (used_per_s.min(credit.burst_per_s) - limit.per_s) * seconds,
+            false => -(1.0 - used_per_s / limit.per_s) * per_second * seconds,
+        };
+        left = left.min(credit.full);
+        left <= 0.0
+    })?;
+    Some((ends as u64 + 1).saturating_mul(profile.series.interval_ns))
+}
+
+/// Every row.
+fn write(sheet: &mut Sheet, arguments: &Arguments, (header, end): (&TraceHeader, &TraceEnd), profile: &Profile) {
+    let devices: Vec<&str> = header.devices.iter().map(|device| device.name.as_str()).take(4).collect();
+    let more = header.devices.len().saturating_sub(devices.len());
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    sheet.add("trace", format!("{}: {}, {}{more}", names(&arguments.files), header.source, devices.join(", ")));
+    sheet.add("time", format!("{}, began {}", Nanos(profile.duration_ns), began(header.began)));
+    if let Some(lost) = end.lost.filter(|lost| *lost > 0) {
+        sheet.add("lost", format!("up to {} requests are missing", group_thousands(lost as f64)));
+    }
+    rates(sheet, profile);
+    sizes(sheet, profile);
+    order(sheet, profile);
+    places(sheet, profile);
+    times(sheet, profile);
+    cache(sheet, arguments, profile);
+}
+
+fn percent(share: f64) -> String {
+    let pct = share * 100.0;
+    if pct > 0.0 && pct < 0.95 { format!("{pct:.1} %") } else { format!("{pct:.0} %") }
+}
+
+fn rates(sheet: &mut Sheet, profile: &Profile) {
+    let total = profile.requests.max(1) as f64;
+    let kinds: Vec<String> = TraceKind::ALL
+        .into_iter()
+        .filter(|kind| profile.counted.get(*kind).requests > 0)
+        .map(|kind| format!("{} {}", percent(profile.counted.get(kind).requests as f64 / total), plural(kind)))
+        .collect();
+    sheet.add("requests", format!("{}: {}", group_thousands(profile.requests as f64), kinds.join(", ")));
+    if let Some(rates) = &profile.mean_rates {
+        sheet.add(
+            "mean",
+            format!(
+                "{} requests/s, reads {:.1} MB/s, writes {:.1} MB/s",
+                group_thousands(rates.requests_per_s),
+                rates.read_bytes_per_s / 1e6,
+                rates.write_bytes_per_s / 1e6
+            ),
+        );
+    }
+    let peaks: Vec<String> = profile
+        .bursts
+        .iter()
+        .filter_map(|burst| Some(format!("{} in {}", group_thousands(burst.peak_per_s?), Nanos(burst.window_ns))))
+        .collect();
+    if !peaks.is_empty() {
+        sheet.add("peak", format!("requests/s: {}", peaks.join(", ")));
+    }
+    let bursts: Vec<String> = profile
+        .bursts
+        .iter()
+        .filter_map(|burst| Some(format!("{:.1} in {}", burst.dispersion?, Nanos(burst.window_ns))))
+        .collect();
+    if !bursts.is_empty() {
+        sheet.add("bursts", format!("{} (1: at random)", bursts.join(", ")));
+    }
+}
+
+fn sizes(sheet: &mut Sheet, profile: &Profile) {
+    let of = |kind: TraceKind, sizes: &Sizes| {
+        let requests = profile.counted.get(kind).requests.max(1) as f64;
+        let mut exact: Vec<_> = sizes.exact.iter().collect();
+        exact.sort_by_key(|size| std::cmp::Reverse(size.requests));
+        let common: Vec<String> = exact
+            .iter()
+            .take(3)
+            .map(|size| format!("{} {}", Bytes(size.bytes), percent(size.requests as f64 / requests)))
+            .collect();
+        let (least, mean, most) =
+            (Bytes(sizes.min_bytes), Bytes(sizes.mean_bytes.round() as u64), Bytes(sizes.max_bytes));
+        match sizes.min_bytes == sizes.max_bytes {
+            true => format!("{} of {least} each", plural(kind)),
+            false => format!("{} of {least} to {most}, mean {mean}: {}", plural(kind), common.join(", ")),
+        }
+    };
+    let mut label = "sizes";
+    for kind in [TraceKind::Read, TraceKind::Write, TraceKind::Discard] {
+        if let Some(sizes) = profile.sizes.get(kind) {
+            sheet.add(label, of(kind, sizes));
+            label = "";
+        }
+    }
+}
+
+fn order(sheet: &mut Sheet, profile: &Profile) {
+    let of = |what: &str, sequential: &Option<Sequential>, median: Option<u64>| {
+        let sequential = sequential.as_ref()?;
+        let run = median.map_or_else(String::new, |bytes| format!(" (median run {})", Bytes(bytes)));
+        Some(format!("{} of {what}{run}", percent(sequential.requests_share)))
+    };
+    let reads = of("reads", &profile.sequential_reads, profile.read_runs.as_ref().map(|runs| runs.median_bytes));
+    let writes = of("writes", &profile.sequential_writes, profile.write_runs.as_ref().map(|runs| runs.median_bytes));
+    let both: Vec<String> = reads.into_iter().chain(writes).collect();
+    if !both.is_empty() {
+        sheet.add("sequential", both.join(", "));
+    }
+    let mut label = "logs";
+    for log in profile.logs.iter().take(4) {
+        let name = profile.devices.iter().find(|device| device.number == usize::from(log.device));
+        let name = name.and_then(|device| device.name.clone()).unwrap_or_else(|| log.device.to_string());
+        let serial = match log.is_serial {
+            Some(true) => ", each after the one before",
+            Some(false) => ", several at a time",
+            None => "",
+        };
+        sheet.add(
+            label,
+            format!(
+                "{name} at {}: {} writes, mean {}, {} of all writes{serial}",
+                Bytes(log.begin_bytes),
+                group_thousands(log.counted.requests as f64),
+                Bytes(log.mean_bytes.round() as u64),
+                percent(log.writes_share)
+            ),
+        );
+        label = "";
+    }
+}
+
+fn places(sheet: &mut Sheet, profile: &Profile) {
+    if let Some(footprint) = &profile.footprint {
+        let about = if footprint.standard_error > 0.0 { "about " } else { "" };
+        sheet.add(
+            "touched",
+            format!("{about}{} in blocks of {}", Bytes(footprint.bytes), Bytes(profile.curve.block_bytes)),
+        );
+    }
+    if let Some(hot) = &profile.hot_spots {
+        sheet.add(
+            "hot spots",
+            format!(
+                "the hottest 1 % of touched space takes {} of requests, 5 % {}, 20 % {}",
+                percent(hot.hottest_1_percent_share),
+                percent(hot.hottest_5_percent_share),
+                percent(hot.hottest_20_percent_share)
+            ),
+        );
+    }
+    let writes = &profile.writes;
+    let mut words = Vec::new();
+    words.extend(writes.overwritten_share.map(|share| format!("{} overwrite blocks written before", percent(share))));
+    words.extend(writes.fua_share.filter(|share| *share > 0.0).map(|share| format!("{} FUA", percent(share))));
+    words.extend(writes.median_writes_between_flushes.map(|count| format!("a flush every {count} writes (median)")));
+    if !words.is_empty() {
+        sheet.add("writes", words.join(", "));
+    }
+}
+
+fn times(sheet: &mut Sheet, profile: &Profile) {
+    if let Some(depth) = &profile.depth {
+        sheet.add(
+            "in flight",
+            format!(
+                "mean {:.1}, p50 {}, p99 {}, max {}; busy {} of the time",
+                depth.mean,
+                depth.p50,
+                depth.p99,
+                depth.max,
+                percent(depth.busy_share)
+            ),
+        );
+    }
+    let words = |latency: &Histogram| {
+        let at =
+            |quantile: f64| latency.quantile_ns(quantile).map_or_else(|| "?".to_owned(), |ns| Nanos(ns).to_string());
+        let max = latency.max_ns().map_or_else(|| "?".to_owned(), |ns| Nanos(ns).to_string());
+        format!("p50 {}, p99 {}, p99.9 {}, max {max}", at(0.5), at(0.99), at(0.999))
+    };
+    let mut label = "latency";
+    for kind in TraceKind::ALL {
+        if let Some(latency) = profile.latency.get(kind) {
+            sheet.add(label, format!("{}: {}", plural(kind), words(latency)));
+            label = "";
+        }
+    }
+    if let Some(gaps) = &profile.inter_arrival {
+        sheet.add("gaps", format!("between requests: {}", words(gaps)));
+    }
+}
+
+/// Sizes of caches that are shown by default.
+const CACHES: usize = 6;
+
+fn cache(sheet: &mut Sheet, arguments: &Arguments, profile: &Profile) {
+    let curve = &profile.curve;
+    let words: Vec<String> = if arguments.cache.is_empty() {
+        let skipped = curve.points.len().saturating_sub(CACHES);
+        curve
+            .points
+            .iter()
+            .skip(skipped)
+            .map(|point| format!("{} {}", Bytes(point.cache_bytes), percent(point.hit_ratio)))
+            .collect()
+    } else {
+        let of = |size: &Bytes| {
+            let ratio = curve.hit_ratio(size.0).map_or_else(|| "?".to_owned(), percent);
+            format!("{size} {ratio}")
+        };
+        arguments.cache.iter().map(of).collect()
+    };
+    if !words.is_empty() {
+        sheet.add("cache", format!("answers of the reads: {}", words.join(", ")));
+    }
+}

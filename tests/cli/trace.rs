@@ -1,0 +1,298 @@
+//! `plimsoll record`, `plimsoll trace` and `plimsoll io replay`: a load is recorded, looked at, and replayed.
+
+#![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
+
+use std::fmt::Write;
+use std::fs::File;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::manners::signal;
+use crate::place::{Answer, Place};
+use crate::servers::wait_until;
+use crate::skip::skip;
+use test_support::loop_device::LoopDevice;
+
+/// A trace in Alibaba's form: a request each millisecond, three reads and a write of 8 KiB in turn, over so many blocks.
+fn csv(requests: u64, blocks: u64) -> String {
+    let mut text = String::new();
+    for request in 0..requests {
+        let opcode = if request % 4 == 3 { "W" } else { "R" };
+        let block = request * 7_919 % blocks;
+        let _ = writeln!(text, "4,{opcode},{},8192,{}", block * 8_192, 1_577_808_000_000_000 + request * 1_000);
+    }
+    text
+}
+
+/// A place with such a trace of two seconds, converted.
+fn with_trace() -> Place {
+    let place = Place::on_disk();
+    place.write("alibaba.csv", &csv(2_000, 1_000));
+    place.done(&["trace", "convert", "alibaba.csv", "-o", "a.trace", "--quiet"]);
+    place
+}
+
+fn refused(answer: &Answer, why: &str) {
+    assert_eq!(answer.code, Some(2), "{answer}");
+    assert!(answer.stderr.contains(why) && !answer.stderr.contains("panicked"), "{answer}");
+}
+
+#[test]
+fn a_trace_of_another_program_is_converted_and_shown() {
+    let place = with_trace();
+    let shown = place.done(&["trace", "show", "a.trace", "--cache", "16M", "--quiet"]);
+    for row in [
+        "requests   2,000: 75 % reads, 25 % writes",
+        "mean       1,001 requests/s, reads 6.1 MB/s, writes 2.0 MB/s",
+        "reads of 8 KiB each",
+        "touched    7.8 MiB in blocks of 4 KiB",
+        "cache      answers of the reads: 16 MiB ",
+    ] {
+        assert!(shown.stdout.contains(row), "{row}\n{shown}");
+    }
+    let document: Value = place.done(&["trace", "show", "alibaba.csv", "--json", "--quiet"]).json();
+    assert_eq!(document["profile"]["requests"], 2_000);
+    assert_eq!(document["profile"]["counted"]["write"]["bytes"], 500 * 8_192);
+    let with_limits =
+        place.done(&["trace", "show", "a.trace", "--machine", "m5.large", "--volume", "gp2:100G", "--quiet"]);
+    assert!(
+        with_limits.stdout.contains("the volumes' requests: 300 requests/s is exceeded in 2.00 s of 2.00 s"),
+        "{with_limits}"
+    );
+}
+
+#[test]
+fn what_is_no_trace_is_refused_and_nothing_is_left() {
+    let place = with_trace();
+    place.write("text", "not a trace\n");
+    refused(&place.run(&["trace", "show", "text"]), "`text`: unrecognized trace format");
+    refused(&place.run(&["trace", "show", "nowhere"]), "cannot read `nowhere`");
+    refused(&place.run(&["trace", "convert", "text", "-o", "new.trace"]), "unrecognized trace format");
+    refused(&place.run(&["trace", "convert", "alibaba.csv", "-o", "a.trace"]), "exists");
+    place.write("damaged.csv", &format!("{}{}", csv(5, 5), "x,y\n".repeat(1_000)));
+    let damaged = place.run(&["trace", "convert", "damaged.csv", "-o", "new.trace"]);
+    assert_eq!(damaged.code, Some(2), "{damaged}");
+    assert!(!place.path("new.trace").exists());
+    refused(&place.run(&["io", "replay", "alibaba.csv", "--path", "sim:"]), "is a trace of another program");
+    refused(&place.run(&["io", "replay", "text", "--path", "sim:"]), "unrecognized trace format");
+    refused(
+        &place.run(&["io", "replay", "a.trace", "--path", "sim:", "--window", "5s..9s"]),
+        "has no part of the trace",
+    );
+    refused(&place.run(&["io", "replay", "a.trace", "--path", "sim:", "--window", "9"]), "has no `..`");
+    refused(&place.run(&["io", "replay", "a.trace", "--path", "sim:", "--times", "0"]), "`0`");
+    refused(
+        &place.run(&["record", "--device", "no-such-device", "-o", "r.trace"]),
+        "there is no block device `no-such-device`",
+    );
+    refused(&place.run(&["record", "--device", "loop0", "-o", "a.trace"]), "exists already");
+    assert!(!place.path("r.trace").exists());
+}
+
+#[test]
+fn a_trace_that_was_cut_off_is_no_trace_or_used_up_to_its_end() {
+    let place = with_trace();
+    let whole = std::fs::read(place.path("a.trace")).unwrap();
+    std::fs::write(place.path("cut.trace"), &whole[..whole.len() - 5]).unwrap();
+    refused(&place.run(&["trace", "show", "cut.trace"]), "it was cut off before its first part was complete");
+    let text = std::fs::read_to_string(place.path("alibaba.csv")).unwrap();
+    place.write("cut.csv", &text[..text.len() - 10]);
+    let shown = place.done(&["trace", "show", "cut.csv", "--quiet"]);
+    assert!(shown.stdout.contains("requests   1,999") && shown.stderr.contains("note:"), "{shown}");
+}
+
+/// The kinds of operations of a step, with their counts.
+fn counts(step: &Value) -> Vec<(String, u64)> {
+    let operations = step["operations"].as_array().unwrap().iter();
+    operations.map(|of| (of["kind"].as_str().unwrap().to_owned(), of["count"].as_u64().unwrap())).collect()
+}
+
+#[test]
+fn a_replay_in_simulated_time_sends_every_request_at_every_multiple() {
+    let place = with_trace();
+    let words = [
+        "io",
+        "replay",
+        "a.trace",
+        "--path",
+        "sim:service=200us,servers=8,clock=simulated",
+        "--times",
+        "1,4",
+        "--quiet",
+    ];
+    let run = place.done(&[&words[..], &["--json"]].concat()).run();
+    for (step, seconds) in run["steps"].as_array().unwrap().iter().zip([2.0, 0.5]) {
+        assert_eq!(counts(step), [("read".to_owned(), 1_500), ("write".to_owned(), 500)]);
+        assert_eq!(
+            (&step["generator"]["due_operations"], &step["generator"]["backlog_operations"]),
+            (&2_000.into(), &0.into())
+        );
+        let window = step["window"]["duration_ns"].as_f64().unwrap() / 1e9;
+        assert!((window - seconds).abs() < 0.002, "{window}");
+    }
+    assert_eq!(run["load"]["kind"], "replay");
+    let report = place.done(&["report", "last"]);
+    assert!(report.stdout.contains("Recorded and replayed: a.trace"), "{report}");
+    assert!(report.stdout.contains("x1 is faithful: all 2,000 requests were sent"), "{report}");
+    let half = place.done(&[
+        "io",
+        "replay",
+        "a.trace",
+        "--path",
+        "sim:clock=simulated",
+        "--window",
+        "0.5s..1.5s",
+        "--reads-only",
+        "--quiet",
+        "--json",
+    ]);
+    assert_eq!(counts(&half.run()["steps"][0]), [("read".to_owned(), 750)]);
+}
+
+#[test]
+fn the_multiple_at_which_storage_breaks_is_found() {
+    let place = with_trace();
+    // 2,000 requests/s at most: twice the pace of the trace.
+    let storage = "sim:service=500us,servers=1,clock=simulated";
+    let words = ["io", "replay", "a.trace", "--path", storage, "--times", "1..8", "--limit", "p99=20ms", "--quiet"];
+    let answer = place.run(&words);
+    let run = place.done(&["report", "last", "--json"]).run();
+    let rates: Vec<f64> = run["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| step["load"]["rate_operations_per_s"].as_f64().unwrap())
+        .collect();
+    assert!(
+        rates.len() >= 4 && rates.iter().any(|rate| *rate < 2_000.0) && rates.iter().any(|rate| *rate > 2_000.0),
+        "{rates:?}"
+    );
+    let first = answer.stdout.lines().next().unwrap_or_default();
+    assert!(first.contains("1,9") || first.contains("2,0"), "{answer}");
+}
+
+#[test]
+fn a_replay_goes_to_real_files_and_writes_only_where_it_may() {
+    let place = with_trace();
+    std::fs::write(place.path("mine"), vec![1; 16 << 20]).unwrap();
+    refused(&place.run(&["io", "replay", "a.trace", "--path", "mine", "--quiet"]), "mine");
+    let replay = place
+        .done(&["io", "replay", "a.trace", "--path", "r.dat", "--size", "16M", "--jobs", "2", "--quiet", "--json"]);
+    assert_eq!(replay.run()["steps"][0]["generator"]["due_operations"], 2_000);
+    let report = place.done(&["report", "last"]);
+    for row in ["read: recorded 1,500, replayed 1,500", "write: recorded 500, replayed 500", "2,000 of 2,000|all 2,000"]
+    {
+        assert!(row.split('|').any(|words| report.stdout.contains(words)), "{row}\n{report}");
+    }
+    assert_eq!(replay.run()["load"]["placement"], "as_recorded");
+    // 8 MiB of addresses do not fit into 4: they are folded, and that is reported.
+    let folded = place.done(&["io", "replay", "a.trace", "--path", "small.dat", "--size", "4M", "--quiet", "--json"]);
+    assert_eq!(folded.run()["load"]["placement"], "folded");
+    assert!(folded.run()["notes"].to_string().contains("share their place"), "{}", folded.run()["notes"]);
+    let plan = place.done(&["io", "replay", "a.trace", "--path", "r.dat", "--size", "16M", "--dry-run"]);
+    assert!(plan.stdout.contains("a.trace in 2.00 s: 1,500 reads, 500 writes"), "{plan}");
+}
+
+/// A recording that has begun; `None`, with the reason reported, where the kernel's tracing cannot be used.
+fn recording(place: &Place, device: &LoopDevice, out: &str, more: &[&str]) -> Option<Child> {
+    if !Path::new("/sys/kernel/tracing/events/block").is_dir() {
+        let _ = Command::new("mount").args(["-t", "tracefs", "tracefs", "/sys/kernel/tracing"]).output();
+    }
+    let name = device.name();
+    let words = [&["record", "--device", &name, "-o", out, "--json"][..], more].concat();
+    let mut child = place.plimsoll(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until("it records or has ended", || place.path(out).exists() || child.try_wait().unwrap().is_some());
+    match child.try_wait().unwrap() {
+        None => Some(child),
+        Some(_) => {
+            let answer = Answer::from(child.wait_with_output().unwrap());
+            assert!(
+                ["not permitted", "not mounted", "offers no tracing"].iter().any(|why| answer.stderr.contains(why)),
+                "{answer}"
+            );
+            skip(answer.stderr);
+            None
+        }
+    }
+}
+
+fn ended(mut child: Child) -> Answer {
+    signal(&child, "-INT");
+    let _ = child.wait();
+    Answer::from(child.wait_with_output().unwrap())
+}
+
+#[test]
+fn every_request_of_a_load_is_recorded_and_replayed() {
+    let place = Place::on_disk();
+    File::create(place.path("image")).unwrap().set_len(64 << 20).unwrap();
+    let Some(device) = LoopDevice::over(&place.path("image")) else { return };
+    let Some(child) = recording(&place, &device, "load.trace", &[]) else { return };
+    let (path, name) = (device.path().display().to_string(), device.name());
+    let load = place.done(&[
+        "io",
+        "run",
+        "--path",
+        &path,
+        "--destroy",
+        &name,
+        "--pattern",
+        "randrw",
+        "--depth",
+        "4",
+        "--duration",
+        "1s",
+        "--warmup",
+        "0s",
+        "--quiet",
+        "--json",
+    ]);
+    let recorded = ended(child);
+    assert_eq!(recorded.code, Some(0), "{recorded}");
+    let recorded = recorded.json();
+    let of_load = counts(&load.run()["steps"][0]);
+    let requests = &recorded["summary"]["requests"];
+    for (at, (kind, count)) in of_load.iter().enumerate() {
+        // Before and after the load the program looks at the device as well.
+        let found = requests[at].as_u64().unwrap();
+        assert!(found >= *count && found <= count + 400, "{kind}: {found} recorded of {count}, {requests}");
+    }
+    assert_eq!(recorded["lost_events"], 0, "{recorded}");
+    assert!(
+        recorded["summary"]["timed"].as_u64()
+            >= recorded["summary"]["requests"]
+                .as_array()
+                .map(|all| all.iter().filter_map(Value::as_u64).sum::<u64>() - 8)
+    );
+
+    let Some(child) = recording(&place, &device, "again.trace", &[]) else { return };
+    let replay = place.done(&["io", "replay", "load.trace", "--path", &path, "--destroy", &name, "--quiet", "--json"]);
+    let again = ended(child).json();
+    let step = &replay.run()["steps"][0];
+    let due = step["generator"]["due_operations"].as_u64().unwrap();
+    assert_eq!(due, requests[0].as_u64().unwrap() + requests[1].as_u64().unwrap() + requests[2].as_u64().unwrap());
+    let (before, after) =
+        (recorded["summary"]["requests"][1].as_u64().unwrap(), again["summary"]["requests"][1].as_u64().unwrap());
+    assert!(after >= before && after <= before + 400, "{before} writes recorded, {after} when they were replayed");
+    let left = std::fs::read_dir("/sys/kernel/tracing/instances").map(|all| all.count()).unwrap_or_default();
+    assert!(left <= 8, "instances of the kernel's tracing are left behind");
+}
+
+#[test]
+fn a_recording_ends_at_its_limits_and_is_a_whole_trace() {
+    let place = Place::on_disk();
+    File::create(place.path("image")).unwrap().set_len(64 << 20).unwrap();
+    let Some(device) = LoopDevice::over(&place.path("image")) else { return };
+    let Some(child) = recording(&place, &device, "short.trace", &["--duration", "300ms"]) else { return };
+    let answer = Answer::from(child.wait_with_output().unwrap());
+    assert_eq!(answer.code, Some(0), "{answer}");
+    assert_eq!(answer.json()["ended_by"], "duration");
+    let long = recording(&place, &device, "long.trace", &["--duration", "1h"]).unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    let answer = ended(long);
+    assert_eq!((answer.code, answer.json()["ended_by"].as_str()), (Some(130), Some("signal")), "{answer}");
+    refused(&place.run(&["io", "replay", "long.trace", "--path", "sim:"]), "has no requests");
+}
