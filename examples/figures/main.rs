@@ -28,6 +28,7 @@ mod oracle;
 mod orders;
 mod pages;
 mod postgres;
+mod replay;
 #[cfg(feature = "oracle")]
 #[path = "../../tests/oracle/responder/mod.rs"]
 #[allow(unused_imports, reason = "a part of the tests, of which this uses a part")]
@@ -60,6 +61,7 @@ const PARTS: &[(&str, Measure)] = &[
     ("sequential", Bench::sequential),
     ("page-cache", Bench::page_cached_reads),
     ("open-loop", Bench::open_loop),
+    ("replay", Bench::replay),
     ("nfs-reads", Bench::nfs_reads),
     ("nfs-paths", Bench::nfs_paths),
     ("group-reads", Bench::group_reads),
