@@ -36,6 +36,8 @@ beyond --max-cpu. What is recorded by then is a whole trace.";
 const EVERY: Duration = Duration::from_millis(50);
 /// Over so long the processor time is judged: to compress a part of the file takes a moment.
 const JUDGED: Duration = Duration::from_secs(5);
+/// So often what is recorded is made readable, even if the recording is killed.
+const SETTLED_EVERY: Duration = Duration::from_secs(60);
 /// What the file system of the trace keeps.
 const SPARE: Bytes = Bytes::mib(512);
 /// Smallest ring buffer of a processor: less is full at once.
@@ -52,7 +54,7 @@ pub(super) struct Arguments {
 
     /// Process to watch, with its children and theirs
     ///
-    /// Requests that others issue are left out. The kernel issues what was written to the page cache.
+    /// Requests that others issue are left out, such as what the kernel writes back.
     #[arg(long, value_name = "N", help_heading = "Target")]
     pid: Option<u32>,
 
@@ -74,9 +76,9 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "PCT", default_value_t = 50.0, value_parser = percent, help_heading = "Limits")]
     max_cpu: f64,
 
-    /// Kernel memory for events, for each CPU
-    #[arg(long = "kernel-buffer", value_name = "SIZE", default_value = "16M", help_heading = "Limits")]
-    buffer: Bytes,
+    /// Kernel memory for events, for each CPU [default: 16M, and 256M in total at most]
+    #[arg(long = "kernel-buffer", value_name = "SIZE", help_heading = "Limits")]
+    buffer: Option<Bytes>,
 
     #[command(flatten)]
     format: FormatArgs,
@@ -99,12 +101,14 @@ enum Ended {
     Size,
     Space,
     Cpu,
+    Failure,
 }
 
 impl Ended {
     fn note(self, arguments: &Arguments) -> Option<String> {
         match self {
             Self::Duration | Self::Signal => None,
+            Self::Failure => Some("stopped early: recording failed".to_owned()),
             Self::Size => Some(format!("stopped early: the trace reached `--max-size {}`", arguments.max_size)),
             Self::Space => Some(format!("stopped early: the file system of the trace has less than {SPARE} left")),
             Self::Cpu => Some(format!("stopped early: recording took more than `--max-cpu {}` %", arguments.max_cpu)),
@@ -141,8 +145,8 @@ impl From<TraceError> for Failure {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    if arguments.buffer < MIN_BUFFER {
-        let failure = Failure::new(format_args!("`--kernel-buffer {}` is too small", arguments.buffer));
+    if let Some(buffer) = arguments.buffer.filter(|buffer| *buffer < MIN_BUFFER) {
+        let failure = Failure::new(format_args!("`--kernel-buffer {buffer}` is too small"));
         return Err(failure.with_hint(format!("use at least {MIN_BUFFER}")));
     }
     // Known before anything is traced.
@@ -151,8 +155,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         return Err(failure.with_hint("name another file: a trace is never replaced".to_owned()));
     }
     let interrupt = Interrupt::listen()?;
-    let options =
-        RecordOptions { devices: arguments.devices.clone(), process: arguments.pid, buffer_bytes: arguments.buffer.0 };
+    let options = RecordOptions {
+        devices: arguments.devices.clone(),
+        process: arguments.pid,
+        buffer_bytes: arguments.buffer.unwrap_or_else(usual_buffer).0,
+    };
+    if is_nearly_full(&arguments.out) {
+        let failure =
+            Failure::new(format_args!("the file system of `{}` has less than {SPARE} left", arguments.out.display()));
+        return Err(failure.with_hint("write the trace elsewhere".to_owned()));
+    }
     let recorder = Recorder::start(&options)?;
     let writer = TraceWriter::create(&arguments.out)?;
     let verbosity = arguments.progress.verbosity();
@@ -161,8 +173,27 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         say::note(format_args!("the trace itself is written to `{}`, so it records its own writes", device.name));
     }
     let mut recording = Recording { arguments, recorder, writer, batch: Vec::new(), watch: Watch::new(verbosity) };
-    let (ended, cpu_ns) = recording.go_on(&interrupt)?;
-    recording.end(&interrupt, ended, cpu_ns)
+    let cpu_begun = thread_cpu_ns();
+    match recording.go_on(&interrupt) {
+        Ok(ended) => recording.end(&interrupt, ended, cpu_begun),
+        Err(failure) => {
+            // What was recorded by then is a trace all the same.
+            let _ = recording.end(&interrupt, Ended::Failure, cpu_begun);
+            Err(failure)
+        }
+    }
+}
+
+/// The kernel's memory for each processor unless the user says otherwise.
+fn usual_buffer() -> Bytes {
+    let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
+    Bytes((Bytes::mib(256).0 / processors).clamp(Bytes::mib(1).0, Bytes::mib(16).0))
+}
+
+/// Whether the file system of a trace has too little room.
+fn is_nearly_full(out: &Path) -> bool {
+    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
+    space(folder.unwrap_or(Path::new("."))).is_some_and(|left| left.available_bytes < SPARE.0)
 }
 
 struct Recording<'a, W: Write + Send> {
@@ -174,11 +205,11 @@ struct Recording<'a, W: Write + Send> {
 }
 
 impl<W: Write + Send> Recording<'_, W> {
-    /// Records until something ends it. Returns what did, and the processor time that it took.
-    fn go_on(&mut self, interrupt: &Interrupt) -> Result<(Ended, u64), Failure> {
+    /// Records until something ends it, and returns what did.
+    fn go_on(&mut self, interrupt: &Interrupt) -> Result<Ended, Failure> {
         let duration_ns = self.arguments.duration.map(|Seconds(time)| time.0);
         let (begun, cpu_begun) = (Instant::now(), thread_cpu_ns());
-        let (mut shown, mut judged) = ((begun, 0, 0), (begun, cpu_begun));
+        let (mut shown, mut judged, mut settled) = ((begun, 0, 0), (begun, cpu_begun), begun);
         loop {
             std::thread::sleep(EVERY);
             self.recorder.take(&mut self.batch)?;
@@ -186,25 +217,27 @@ impl<W: Write + Send> Recording<'_, W> {
             let now = Instant::now();
             let cpu_ns = thread_cpu_ns();
             if interrupt.exit().is_some() {
-                return Ok((Ended::Signal, cpu_ns - cpu_begun));
+                return Ok(Ended::Signal);
             }
             if duration_ns.is_some_and(|duration_ns| self.recorder.elapsed_ns() >= duration_ns) {
-                return Ok((Ended::Duration, cpu_ns - cpu_begun));
+                return Ok(Ended::Duration);
             }
             if self.writer.written_bytes() >= self.arguments.max_size.0 {
-                return Ok((Ended::Size, cpu_ns - cpu_begun));
+                return Ok(Ended::Size);
             }
             if now - judged.0 >= JUDGED {
                 let share = (cpu_ns - judged.1) as f64 / (now - judged.0).as_nanos() as f64;
                 if share * 100.0 > self.arguments.max_cpu {
-                    return Ok((Ended::Cpu, cpu_ns - cpu_begun));
+                    return Ok(Ended::Cpu);
                 }
-                let folder = self.arguments.out.parent().filter(|folder| !folder.as_os_str().is_empty());
-                let left = space(folder.unwrap_or(Path::new(".")));
-                if left.is_some_and(|left| left.available_bytes < SPARE.0) {
-                    return Ok((Ended::Space, cpu_ns - cpu_begun));
+                if is_nearly_full(&self.arguments.out) {
+                    return Ok(Ended::Space);
                 }
                 judged = (now, cpu_ns);
+            }
+            if now - settled >= SETTLED_EVERY {
+                self.writer.settle(self.recorder.header())?;
+                settled = now;
             }
             if now - shown.0 >= Duration::from_secs(1) {
                 let summary = self.writer.summary();
@@ -229,7 +262,7 @@ impl<W: Write + Send> Recording<'_, W> {
         Ok(())
     }
 
-    fn end(self, interrupt: &Interrupt, ended: Ended, cpu_ns: u64) -> Result<Exit, Failure> {
+    fn end(self, interrupt: &Interrupt, ended: Ended, cpu_begun: u64) -> Result<Exit, Failure> {
         let Self { arguments, recorder, mut writer, mut batch, watch } = self;
         watch.end();
         let header = recorder.header().clone();
@@ -245,9 +278,8 @@ impl<W: Write + Send> Recording<'_, W> {
         };
         let (summary, _) = writer.finish(&header, &end)?;
         let file_bytes = arguments.out.metadata().map(|found| found.len()).unwrap_or_default();
-        let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
-        let cpu_pct = cpu_ns as f64 * 100.0 / recorded.duration_ns.max(1) as f64;
-        let memory = Bytes(arguments.buffer.0.saturating_mul(processors));
+        let cpu_pct = (thread_cpu_ns() - cpu_begun) as f64 * 100.0 / recorded.duration_ns.max(1) as f64;
+        let memory = Bytes(recorded.kernel_bytes);
         end.notes.iter().for_each(say::note);
         match arguments.format.format() {
             Format::Json => say::json(&Summary {
@@ -285,14 +317,18 @@ impl<W: Write + Send> Recording<'_, W> {
                     .lost_events
                     .map_or("not known".to_owned(), |lost| format!("{} events", group_thousands(lost as f64)));
                 writeln!(out, "lost      {lost}")?;
-                writeln!(out, "cost      {cpu_pct:.1} % of one CPU, {memory} of kernel memory")?;
+                writeln!(out, "cost      {cpu_pct:.1} % of one CPU in this program, {memory} of kernel memory")?;
                 writeln!(out, "next      `plimsoll trace show {}`", arguments.out.display())?;
                 out.flush()?;
             }
         }
         // Without a duration, a signal is how it is meant to end.
-        let is_cut = ended == Ended::Signal && arguments.duration.is_some();
-        Ok(interrupt.exit().filter(|_| is_cut).unwrap_or(Exit::Done))
+        match ended {
+            Ended::Signal if arguments.duration.is_some() => Ok(interrupt.exit().unwrap_or(Exit::Done)),
+            // Less was recorded than the user requested.
+            Ended::Size | Ended::Space | Ended::Cpu if arguments.duration.is_some() => Ok(Exit::CouldNot),
+            _ => Ok(Exit::Done),
+        }
     }
 }
 
@@ -308,6 +344,15 @@ fn of_recorded(recorded: &Recorded) -> Vec<String> {
     }
     if recorded.untimed > 0 {
         notes.push(format!("{} requests have no latency: their completion was not seen", count(recorded.untimed)));
+    }
+    if recorded.unknown > 0 {
+        notes.push(format!("{} requests are left out: the thread that issued them had ended", count(recorded.unknown)));
+    }
+    if recorded.preflushes > 0 {
+        notes.push(format!(
+            "{} writes flush the device first; that flush is not in the trace",
+            count(recorded.preflushes)
+        ));
     }
     if recorded.others > 0 {
         notes.push(format!(

@@ -186,6 +186,19 @@ pub enum PlanError {
         /// Requests that there can be.
         most: u32,
     },
+    /// More threads or outstanding requests of a replay than there may be.
+    #[error("a replay with {jobs} threads and {depth} outstanding requests is too large")]
+    #[diagnostic(help("at most {most_jobs} threads (`--jobs`) and {most} requests (`--depth`)"))]
+    ReplayTooDeep {
+        /// Threads of all parts.
+        jobs: u32,
+        /// Requests outstanding.
+        depth: u32,
+        /// Threads that there can be.
+        most_jobs: u32,
+        /// Requests that there can be.
+        most: u32,
+    },
     /// More requests at the same time than blocks, each of which can be written once at a time.
     #[error("{slots} requests cannot be outstanding on {blocks} blocks that are checked: each has one write at a time")]
     #[diagnostic(help("use a smaller `--depth` or a larger `--size`, or leave `--verify` out"))]

@@ -2,20 +2,23 @@
 
 use std::sync::Arc;
 
-use super::io::open_loop_depth;
+use super::io::{check_buffers, open_loop_depth};
 use super::steps::check_share;
 use super::{PlanError, RunHead};
 use load::{Pace, Share, StepPlan};
 use model::config::Tag;
-use model::config::io::{IoLevel, RateRange};
+use model::config::io::{IoLevel, MAX_DEPTH, RateRange};
 use model::record::{Intensity, Level, Load, RecordedKind, ReplayLoad, ReplayPlacement};
 use model::trace::TraceKind;
-use model::units::Nanos;
+use model::units::{Bytes, Nanos};
 use model::workload::replay::ReplayShape;
 use trace::replay::{Placement, Replay, Survey};
 
-/// Between the start of the load and the first request: threads have found their first requests by then.
-const LEAD_IN: Nanos = Nanos::millis(100);
+/// Between the start of the load and the first request: threads have decoded their first requests by then, and the load's own lead-in for
+/// many threads is shorter.
+const LEAD_IN: Nanos = Nanos::millis(500);
+/// Threads of a replay, of all parts together.
+const MAX_JOBS: u32 = 1_024;
 
 /// What the user requests.
 #[derive(Debug, Clone)]
@@ -34,6 +37,8 @@ pub struct ReplayRequest {
     pub share: Share,
     /// Whether time is only simulated: then one thread does all.
     pub is_simulated: bool,
+    /// Memory that can be taken, if it is known.
+    pub available_memory: Option<Bytes>,
 }
 
 /// What will be done.
@@ -76,7 +81,13 @@ pub fn plan(request: &ReplayRequest, survey: &Survey, replay: &Replay) -> Result
         request: request.clone(),
         replay: replay.clone(),
     };
+    let jobs = request.jobs.saturating_mul(request.share.parts);
+    if jobs > MAX_JOBS || plan.depth() > MAX_DEPTH {
+        return Err(PlanError::ReplayTooDeep { jobs, depth: plan.depth(), most_jobs: MAX_JOBS, most: MAX_DEPTH });
+    }
     check_share("the replay", plan.depth(), request.jobs, request.share)?;
+    let slots = plan.depth().div_ceil(request.share.parts.max(1));
+    check_buffers(slots, Bytes(plan.largest_bytes.into()), Bytes(0), request.available_memory)?;
     Ok(plan)
 }
 
@@ -100,6 +111,8 @@ fn load(survey: &Survey, replay: &Replay) -> ReplayLoad {
         began: survey.header.began,
         from_ns: Nanos(window.start),
         duration_ns: Nanos(end.saturating_sub(window.start).max(1)),
+        is_part: window.start > 0 || window.end < survey.end.duration_ns.unwrap_or(u64::MAX),
+        fua_writes: survey.replayed.fua_writes,
         devices: survey.header.devices.iter().map(|device| device.name.clone()).collect(),
         placement: match replay.placement.as_ref() {
             Placement::AsRecorded { .. } => ReplayPlacement::AsRecorded,
@@ -119,7 +132,7 @@ impl ReplayPlan {
     /// Requests outstanding at most.
     fn depth(&self) -> u32 {
         let usual = open_loop_depth(self.largest_bytes);
-        self.request.depth.unwrap_or(usual).max(self.request.jobs * self.request.share.parts)
+        self.request.depth.unwrap_or(usual).max(self.request.jobs.saturating_mul(self.request.share.parts))
     }
 
     /// Multiples as rates, which is how steps are judged and searched for.

@@ -225,6 +225,15 @@ fn ended(mut child: Child) -> Answer {
     Answer::from(child.wait_with_output().unwrap())
 }
 
+/// Instances of the kernel's tracing that no running process of ours has.
+fn instances() -> Vec<String> {
+    let all = std::fs::read_dir("/sys/kernel/tracing/instances").into_iter().flatten().flatten();
+    let names = all.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let is_gone =
+        |name: &String| name.strip_prefix("plimsoll-").is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists());
+    names.filter(is_gone).collect()
+}
+
 #[test]
 fn every_request_of_a_load_is_recorded_and_replayed() {
     let place = Place::on_disk();
@@ -242,7 +251,7 @@ fn every_request_of_a_load_is_recorded_and_replayed() {
         "--pattern",
         "randrw",
         "--depth",
-        "4",
+        "1",
         "--duration",
         "1s",
         "--warmup",
@@ -277,8 +286,7 @@ fn every_request_of_a_load_is_recorded_and_replayed() {
     let (before, after) =
         (recorded["summary"]["requests"][1].as_u64().unwrap(), again["summary"]["requests"][1].as_u64().unwrap());
     assert!(after >= before && after <= before + 400, "{before} writes recorded, {after} when they were replayed");
-    let left = std::fs::read_dir("/sys/kernel/tracing/instances").map(|all| all.count()).unwrap_or_default();
-    assert!(left <= 8, "instances of the kernel's tracing are left behind");
+    assert_eq!(instances(), Vec::<String>::new(), "left behind");
 }
 
 #[test]
@@ -290,9 +298,34 @@ fn a_recording_ends_at_its_limits_and_is_a_whole_trace() {
     let answer = Answer::from(child.wait_with_output().unwrap());
     assert_eq!(answer.code, Some(0), "{answer}");
     assert_eq!(answer.json()["ended_by"], "duration");
-    let long = recording(&place, &device, "long.trace", &["--duration", "1h"]).unwrap();
+    let Some(long) = recording(&place, &device, "long.trace", &["--duration", "1h"]) else { return };
     std::thread::sleep(Duration::from_millis(100));
     let answer = ended(long);
     assert_eq!((answer.code, answer.json()["ended_by"].as_str()), (Some(130), Some("signal")), "{answer}");
-    refused(&place.run(&["io", "replay", "long.trace", "--path", "sim:"]), "has no requests");
+    let shown = place.done(&["trace", "show", "long.trace", "--json", "--quiet"]);
+    assert!(shown.json()["profile"]["duration_ns"].as_u64() >= Some(100_000_000), "{shown}");
+}
+
+#[test]
+fn a_recording_that_was_killed_leaves_nothing_that_costs() {
+    let place = Place::on_disk();
+    File::create(place.path("image")).unwrap().set_len(64 << 20).unwrap();
+    let Some(device) = LoopDevice::over(&place.path("image")) else { return };
+    let Some(mut child) = recording(&place, &device, "killed.trace", &[]) else { return };
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // The next one removes what it left.
+    let Some(next) = recording(&place, &device, "next.trace", &["--duration", "100ms"]) else { return };
+    assert_eq!(Answer::from(next.wait_with_output().unwrap()).code, Some(0));
+    let own = format!("plimsoll-{}", child.id());
+    assert!(!Path::new("/sys/kernel/tracing/instances").join(own).exists());
+}
+
+#[test]
+fn a_window_beyond_the_end_ends_with_the_trace() {
+    let place = with_trace();
+    let words = ["io", "replay", "a.trace", "--path", "sim:clock=simulated", "--window", "1s..1h"];
+    let plan = place.done(&[&words[..], &["--dry-run"]].concat());
+    assert!(plan.stdout.contains("a.trace in 999 ms: 750 reads, 250 writes"), "{plan}");
+    refused(&place.run(&[&words[..], &["--jobs", "2000"]].concat()), "2000 threads");
 }

@@ -99,11 +99,11 @@ pub struct ReplayIncomplete {
 }
 
 pub(super) fn find(run: &Run) -> Option<Finding> {
+    let Load::Replay(load) = &run.load else { return None };
     // One that was ended early is known to be not whole.
-    let is_whole = |label: &str| run.steps.iter().any(|step| step.label == label && step.outcome == Outcome::Completed);
-    let missing: Vec<(String, u64, u64)> = replayed(run)
-        .into_iter()
-        .filter(|step| is_whole(&step.step))
+    let whole = measured(run).filter(|step| step.outcome == Outcome::Completed);
+    let missing: Vec<(String, u64, u64)> = whole
+        .map(|step| of_step(run, load, step))
         .filter_map(|step| Some((step.step, step.requests, step.sent?)))
         .filter(|(_, requests, sent)| sent != requests)
         .collect();

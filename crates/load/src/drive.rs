@@ -310,7 +310,7 @@ impl<'a, S: Shape> Driver<'a, S> {
             }
             self.recorder.advance(now);
             if self.recorder.is_closed() {
-                return Ok(());
+                return self.start_last(lane);
             }
             self.wake_thinkers(now);
             let more = loop {
@@ -382,6 +382,18 @@ impl<'a, S: Shape> Driver<'a, S> {
             self.start(lane, session, drawn, (due_ns, now))?;
         }
         Ok(true)
+    }
+
+    /// Recorded operations that fell due before the window closed and while this thread was waking up: none of them is to be missing. They
+    /// are under way when it closes, as others are.
+    fn start_last(&mut self, lane: &mut dyn Lane<S::Operation>) -> Result<(), TargetError> {
+        while matches!(self.due, Due::AsRecorded) && self.next_due_ns < self.timeline.closed_at_ns() {
+            let Some((session, _)) = self.ready.pop_front() else { break };
+            let (due_ns, drawn) = (self.next_due_ns, self.next_drawn.take());
+            self.draw_arrival();
+            self.start(lane, session, drawn, (due_ns, self.clock.now_ns()))?;
+        }
+        Ok(())
     }
 
     fn start(

@@ -7,6 +7,7 @@
 
 mod error;
 mod file;
+mod pairing;
 pub mod profile;
 pub mod readers;
 pub mod record;

@@ -32,6 +32,11 @@ pub struct Selection {
 }
 
 impl Selection {
+    /// Whether requests of a kind are left out on purpose.
+    fn is_unwanted(&self, kind: TraceKind) -> bool {
+        kind == TraceKind::Discard || (self.reads_only && kind != TraceKind::Read)
+    }
+
     /// What becomes of a request: absent where it is left out.
     fn of(&self, request: &TraceRequest) -> Option<IoOperation> {
         let unit = u64::from(self.unit_bytes);
@@ -65,6 +70,8 @@ pub struct Survey {
     pub replayed: TraceSummary,
     /// Their latencies when they were recorded, by kind; empty where none is known.
     pub latencies: [Histogram; 4],
+    /// Requests that cannot be replayed: without bytes, or longer than 4 GiB.
+    pub left_out: u64,
     /// Requests replayed whose ends were moved to multiples of the unit.
     pub lengthened: u64,
     /// Requests replayed, by second of the window.
@@ -82,6 +89,7 @@ const MAX_SECONDS: usize = 7 * 86_400;
 /// [`TraceError`], and [`TraceError::Empty`] where nothing is left to replay.
 pub fn survey(path: &Path, selection: &Selection) -> Result<Survey, TraceError> {
     let mut file = TraceFile::open(path)?;
+    file.skip_to(selection.window_ns.start);
     let mut survey = Survey { header: file.header().clone(), end: file.end(), ..Survey::default() };
     let (mut batch, mut chunks) = (Vec::with_capacity(BATCH), Some(BTreeSet::new()));
     let mut last = None;
@@ -94,7 +102,10 @@ pub fn survey(path: &Path, selection: &Selection) -> Result<Survey, TraceError> 
         }
         for request in batch.iter().filter(|request| selection.window_ns.contains(&request.at_ns)) {
             survey.recorded.add(request);
-            let Some(operation) = selection.of(request) else { continue };
+            let Some(operation) = selection.of(request) else {
+                survey.left_out += u64::from(!selection.is_unwanted(request.kind));
+                continue;
+            };
             let (offset_bytes, bytes) = (operation.offset_bytes, u64::from(operation.bytes));
             survey.replayed.add(&TraceRequest { offset_bytes, bytes, ..*request });
             survey.lengthened += u64::from(operation.kind != IoKind::Flush && bytes != request.bytes);
@@ -169,7 +180,9 @@ impl Placement {
             .iter()
             .map(|extent| {
                 let base = next;
-                next = next.saturating_add(extent.checked_next_multiple_of(CHUNK_BYTES).unwrap_or(u64::MAX));
+                // Far beyond any device, and still a multiple of a chunk.
+                next =
+                    next.saturating_add(extent.checked_next_multiple_of(CHUNK_BYTES).unwrap_or(1 << 63)).min(1 << 63);
                 base
             })
             .collect();
@@ -272,6 +285,7 @@ impl Replay {
     fn read(&self, stream: u64, streams: u64, out: &SyncSender<Vec<DueOperation>>) -> Result<(), TraceError> {
         let Self { selection, placement, lead_in_ns, times, .. } = self;
         let mut file = TraceFile::open(&self.path)?;
+        file.skip_to(selection.window_ns.start);
         let mut batch = Vec::with_capacity(BATCH);
         let mut number = 0;
         loop {
@@ -293,7 +307,7 @@ impl Replay {
                     _ => placement.place(request.device, operation.offset_bytes, u64::from(operation.bytes)),
                 };
                 let operation = IoOperation { offset_bytes: place, ..operation };
-                due.push(DueOperation { due_ns: lead_in_ns.saturating_add(after_ns.round() as u64), operation });
+                due.push(DueOperation { due_ns: lead_in_ns.saturating_add(after_ns as u64), operation });
             }
             if !due.is_empty() && out.send(due).is_err() {
                 return Ok(());

@@ -22,6 +22,7 @@ use crate::cli::timed::Timed;
 use crate::cli::{in_turn, limits, say};
 use crate::plan::replay::{ReplayPlan, ReplayRequest, plan};
 use load::StepPlan;
+use measure::environment;
 use model::config::io::{DepthList, Durable, IoOptions, Pattern, RateRange};
 use model::record::Timestamp;
 use model::trace::TraceKind;
@@ -237,7 +238,7 @@ fn window_of(window: Window, arguments: &Arguments) -> Result<Range<u64>, Failur
         let failure = Failure::new("`--window` has no part of the trace");
         return Err(failure.with_hint(format!("it began at {} and lasts {length}", began(since))));
     }
-    Ok(from..to)
+    Ok(from..to.min(length.0))
 }
 
 fn request(arguments: &Arguments, fleet: &Fleet, seed: u64, is_simulated: bool) -> ReplayRequest {
@@ -249,6 +250,7 @@ fn request(arguments: &Arguments, fleet: &Fleet, seed: u64, is_simulated: bool) 
         seed,
         share: fleet.share(),
         is_simulated,
+        available_memory: if is_simulated { None } else { environment::available_memory() },
     }
 }
 
@@ -286,7 +288,7 @@ impl<'a> runner::Work<'a> for Planned<'a> {
             .fact("addresses", format_args!("{}, {} are touched", load.placement.name(), Bytes(plan.region_bytes)))
             .fact("seed", plan.head.seed)
             .settings(&plan.head.tags, &plan.head.parameters);
-        let described = notes(&plan).into_iter().fold(described, |it, note| it.fact("note", note));
+        let described = notes(&plan, &survey).into_iter().fold(described, |it, note| it.fact("note", note));
         Ok(described.rates(Some(&arguments.times), "times its pace", plan.longest(), &steps, |step| {
             let rate = step.load.rate_operations_per_s.unwrap_or(0.0);
             format!("{} requests/s on average, at most {} outstanding", group_thousands(rate), step.load.slots())
@@ -294,7 +296,7 @@ impl<'a> runner::Work<'a> for Planned<'a> {
     }
 
     fn carry_out(self, beginning: Beginning<'_>) -> Result<Recorded, Failure> {
-        let Self { arguments, storage, asked, plan, steps, prospect, .. } = self;
+        let Self { arguments, storage, asked, plan, steps, prospect, survey, .. } = self;
         let output = &arguments.output;
         let (clock, verbosity) = (prospect.clock(), output.keeping.progress.verbosity());
         let (region_bytes, largest_bytes) = (plan.region_bytes, plan.largest_bytes);
@@ -302,7 +304,7 @@ impl<'a> runner::Work<'a> for Planned<'a> {
         let opened = prospect.open(&asked, intended, clock, beginning.interrupt, verbosity)?;
         let landing = opened.landing(clock, Bytes(asked.block.bytes().into()), region_bytes, storage.local());
         let mut recording = beginning.record(landing)?;
-        notes(&plan).into_iter().for_each(|note| recording.note(note));
+        notes(&plan, &survey).into_iter().for_each(|note| recording.note(note));
         let limits = output.limits.asked();
         let mut step_at = |index, per_s| Some(plan.step_at(index, per_s));
         let wanted = in_turn::run_rates(
@@ -325,10 +327,16 @@ impl<'a> runner::Work<'a> for Planned<'a> {
 }
 
 /// What the user has to know of what becomes of the requests.
-fn notes(plan: &ReplayPlan) -> Vec<String> {
+fn notes(plan: &ReplayPlan, survey: &Survey) -> Vec<String> {
     let load = &plan.load;
     let count = |number: u64| group_thousands(number as f64);
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> = survey.end.notes.iter().map(|note| format!("the trace: {note}")).collect();
+    if survey.left_out > 0 {
+        notes.push(format!("{} requests without bytes, or longer than 4 GiB, are left out", count(survey.left_out)));
+    }
+    if load.fua_writes > 0 {
+        notes.push(format!("{} FUA writes are sent as a write and a flush after it", count(load.fua_writes)));
+    }
     if load.discards > 0 {
         notes.push(format!("{} discards of the trace are not sent", count(load.discards)));
     }

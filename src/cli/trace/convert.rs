@@ -66,7 +66,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let (header, end) = (source.header(), source.end());
     end.notes.iter().for_each(say::note);
     let Some(writer) = writer else { return Ok(Exit::CouldNot) };
-    let (summary, _) = writer.finish(header, &end)?;
+    let (summary, _) = writer.finish(header, &end).inspect_err(|_| drop(files::remove(out)))?;
     let bytes = out.metadata().map(|found| found.len()).unwrap_or_default();
     match format.format() {
         Format::Json => {

@@ -309,10 +309,15 @@ impl Load {
         match self {
             Self::Io(requests) => shown.requests(requests),
             Self::IoMix(IoMix { block }) => shown.add("BLOCK_SIZE", block),
-            Self::Replay(ReplayLoad { trace, devices, placement, reads_only, .. }) => {
+            Self::Replay(ReplayLoad {
+                trace, devices, placement, reads_only, from_ns, duration_ns, is_part, ..
+            }) => {
                 shown.add("TRACE", trace);
                 shown.add("DEVICES", devices.join(","));
                 shown.add("PLACEMENT", placement.name());
+                let to = Nanos(from_ns.0.saturating_add(duration_ns.0));
+                let window = is_part.then(|| format!("{}..{}", nanos_text(*from_ns), nanos_text(to)));
+                shown.add_some("WINDOW", window);
                 shown.add_some("READS_ONLY", reads_only.then_some("yes"));
             }
             Self::Soak(Soak { requests, round_ns }) => {

@@ -20,6 +20,8 @@ pub struct ReplayLoad {
     pub from_ns: Nanos,
     /// How long the window was when it was recorded, in nanoseconds.
     pub duration_ns: Nanos,
+    /// Whether the window is a part of the trace.
+    pub is_part: bool,
     /// The recorded devices.
     pub devices: Vec<String>,
     /// Where requests went.
@@ -31,6 +33,8 @@ pub struct ReplayLoad {
     pub reads_only: bool,
     /// Discards, which are not sent.
     pub discards: u64,
+    /// Writes that were on the medium when acknowledged (FUA): a flush follows each.
+    pub fua_writes: u64,
     /// Requests whose ends were moved to multiples of the target's unit.
     pub lengthened: u64,
     /// The requests of the window that are replayed, by kind, with their latencies when they were recorded.

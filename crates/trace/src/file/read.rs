@@ -11,6 +11,7 @@ use parquet::data_type::{ByteArray, DataType};
 use parquet::file::metadata::{KeyValue, ParquetMetaData};
 use parquet::file::reader::{ChunkReader, FileReader, Length};
 use parquet::file::serialized_reader::SerializedFileReader;
+use parquet::file::statistics::Statistics;
 
 use super::{COLUMNS, END_KEY, HEADER_KEY, SUMMARY_KEY, VERSION, VERSION_KEY, failed};
 use crate::{BATCH, TraceError, TraceSource, TraceSummary};
@@ -126,6 +127,25 @@ impl TraceFile {
             end.notes.push(format!("the file was cut off: its last {left} bytes were not used"));
         }
         Ok(Self { path: name, reader, header, summary, end, group: 0, columns: None, last_ns: 0 })
+    }
+
+    /// Leaves out parts that end before `at_ns`, at the beginning.
+    pub fn skip_to(&mut self, at_ns: u64) {
+        while self.columns.is_none() && self.ends_before(self.group, at_ns) {
+            self.group += 1;
+        }
+    }
+
+    /// Whether the last request of a row group is before `at_ns`, as far as its statistics say.
+    fn ends_before(&self, group: usize, at_ns: u64) -> bool {
+        let group = self.reader.metadata().row_groups().get(group);
+        let statistics = group.and_then(|group| group.columns().first()?.statistics());
+        match statistics {
+            Some(Statistics::Int64(values)) => {
+                values.max_opt().is_some_and(|last| u64::try_from(*last).is_ok_and(|last| last < at_ns))
+            }
+            _ => false,
+        }
     }
 
     /// What the file says of all its requests.

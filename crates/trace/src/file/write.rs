@@ -117,6 +117,14 @@ impl<W: Write + Send> TraceWriter<W> {
         Ok(())
     }
 
+    /// Writes what there is so far, with a table of contents: what is cut off later is read up to here.
+    ///
+    /// # Errors
+    /// [`TraceError::Write`].
+    pub fn settle(&mut self, header: &TraceHeader) -> Result<(), TraceError> {
+        self.write_group().and_then(|()| self.write_contents(header)).map_err(|source| self.error(source))
+    }
+
     /// Bytes written so far, without the group that is being filled.
     pub fn written_bytes(&self) -> u64 {
         self.out.bytes_written() as u64

@@ -4,7 +4,7 @@ use model::trace::TraceKind;
 use serde::Serialize;
 
 /// Points of a series, at most: an hour of seconds. Intervals double in length where a trace is longer.
-pub const MAX_POINTS: usize = 3_600;
+pub const MAX_POINTS: usize = 14_400;
 
 /// One second.
 pub(super) const SECOND_NS: u64 = 1_000_000_000;
@@ -250,11 +250,11 @@ mod tests {
     #[test]
     fn a_long_trace_has_longer_intervals_and_loses_nothing() {
         let mut clock = Clock::new();
-        for second in 0..10_000 {
+        for second in 0..40_000 {
             clock.add(second * SECOND_NS + 5, TraceKind::Read, 512);
         }
-        let series = clock.finish(10_000 * SECOND_NS).series;
-        assert_eq!((series.interval_ns, series.points.len()), (4 * SECOND_NS, 2_500));
+        let series = clock.finish(40_000 * SECOND_NS).series;
+        assert_eq!((series.interval_ns, series.points.len()), (4 * SECOND_NS, 10_000));
         assert!(series.points.iter().all(|point| point.reads == 4 && point.read_bytes == 2_048));
     }
 }

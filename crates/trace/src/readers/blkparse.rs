@@ -8,8 +8,8 @@ use std::path::Path;
 
 use super::lines::{Line, Lines, Rows, Text};
 use super::numbers::{SECTOR, decimal, letters, whole, words};
-use super::pairing::{Action, Event, Pairing};
 use super::sink::{Reader, Sink};
+use crate::pairing::{Action, Event, Pairing};
 use crate::{TraceError, TraceSource};
 
 /// Lines that are searched for the first event D.

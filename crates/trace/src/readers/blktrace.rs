@@ -14,8 +14,8 @@ use std::path::Path;
 use model::record::Timestamp;
 use model::trace::TraceKind;
 
-use super::pairing::{Action, Event, Pairing};
 use super::sink::{Input, Reader, Sink, unix};
+use crate::pairing::{Action, Event, Pairing};
 use crate::{TraceError, TraceSource};
 
 /// What each record begins with; the last byte is the version.

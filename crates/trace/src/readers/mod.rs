@@ -6,9 +6,8 @@ mod blktrace;
 mod csv;
 mod iolog;
 mod lines;
-mod numbers;
+pub(crate) mod numbers;
 mod ordered;
-mod pairing;
 mod sink;
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 use model::trace::{TraceKind, TraceRequest};
 
 /// Bytes of a sector, in every format that counts in sectors.
-pub(super) const SECTOR: u64 = 512;
+pub(crate) const SECTOR: u64 = 512;
 
 /// The longest read or write: the kernel and the known traces count its bytes in 32 bits.
 const MAX_TRANSFER: u64 = u32::MAX as u64;
@@ -72,7 +72,7 @@ pub(super) fn placed(kind: TraceKind, offset: u64, bytes: u64) -> Option<(u64, u
 }
 
 /// A request of which every number is possible. Its time is that of the file.
-pub(super) fn request(
+pub(crate) fn request(
     at_ns: u64,
     device: u16,
     kind: TraceKind,
@@ -90,7 +90,7 @@ pub(super) fn request(
 ///
 /// An `F` before the operation means a flush before it, one after it FUA (blktrace: `fill_rwbs` of `blkparse_fmt.c`; bcc:
 /// `blk_fill_rwbs` of `libbpf-tools/biosnoop.c`). The outer absence means letters that are not known.
-pub(super) fn letters(text: &[u8], bytes: u64) -> Option<Option<(TraceKind, bool)>> {
+pub(crate) fn letters(text: &[u8], bytes: u64) -> Option<Option<(TraceKind, bool)>> {
     if text.is_empty() || text.len() > 8 || !text.iter().all(u8::is_ascii_uppercase) {
         return None;
     }

@@ -38,6 +38,12 @@ pub(super) struct Sink {
     ordered: Ordered,
 }
 
+impl crate::pairing::Taker for Sink {
+    fn take(&mut self, request: TraceRequest) {
+        self.push(request);
+    }
+}
+
 impl Sink {
     fn new(source: &str, clock: Option<&str>) -> Self {
         Self {

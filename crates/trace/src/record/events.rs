@@ -1,10 +1,11 @@
 //! What the kernel's block tracepoints say, by the places of their fields that the kernel itself names.
 
 use super::ring::{PageLayout, number};
+use crate::readers::numbers;
 use model::trace::TraceKind;
 
 /// The unit in which the block layer counts, whatever the device's own is.
-pub(super) const SECTOR_BYTES: u64 = 512;
+pub(super) const SECTOR_BYTES: u64 = numbers::SECTOR;
 
 /// A field of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +44,8 @@ pub(super) struct Seen {
 pub(super) struct Does {
     pub(super) kind: TraceKind,
     pub(super) is_fua: bool,
+    /// Whether the device is to flush before it: what is built on others passes that on.
+    pub(super) is_preflush: bool,
 }
 
 /// The numbers that a text of the kernel gives a field, as `offset:8` and `size:4`.
@@ -75,29 +78,23 @@ impl EventLayout {
         }
         let value = |field: Field| number(event, field.at, field.bytes);
         let does = event.get(self.does.at..self.does.at.checked_add(self.does.bytes)?)?;
+        let sectors = value(self.sectors)?;
         Some(Seen {
             device: value(self.device)?,
             pid: value(self.pid)? as u32,
             sector: value(self.sector)?,
-            sectors: value(self.sectors)?,
-            does: does_what(does),
+            sectors,
+            does: does_what(does, sectors),
         })
     }
 }
 
-/// The letters of `blk_fill_rwbs` (kernel/trace/blktrace.c of the kernel): an F before the operation is a flush of what was written
-/// before, one behind it FUA.
-fn does_what(letters: &[u8]) -> Option<Does> {
+/// What letters of the block layer say of a request of so many sectors, with a flush before it told apart.
+fn does_what(letters: &[u8], sectors: u64) -> Option<Does> {
     let end = letters.iter().position(|letter| *letter == 0).unwrap_or(letters.len());
-    let letters = &letters[..end];
-    let (kind, rest) = match letters {
-        [b'F', b'F', rest @ ..] => (TraceKind::Flush, rest),
-        [b'F', b'W', rest @ ..] | [b'W', rest @ ..] => (TraceKind::Write, rest),
-        [b'F', b'R', rest @ ..] | [b'R', rest @ ..] => (TraceKind::Read, rest),
-        [b'D', rest @ ..] => (TraceKind::Discard, rest),
-        _ => return None,
-    };
-    Some(Does { kind, is_fua: kind == TraceKind::Write && rest.contains(&b'F') })
+    let (kind, is_fua) = numbers::letters(&letters[..end], sectors.saturating_mul(SECTOR_BYTES))??;
+    let is_preflush = kind != TraceKind::Flush && letters.first() == Some(&b'F');
+    Some(Does { kind, is_fua: is_fua && kind == TraceKind::Write, is_preflush })
 }
 
 impl PageLayout {
@@ -130,7 +127,7 @@ mod tests {
         event[16..24].copy_from_slice(&4_096_u64.to_ne_bytes());
         event[24..28].copy_from_slice(&16_u32.to_ne_bytes());
         event[34..37].copy_from_slice(b"WFS");
-        let does = Some(Does { kind: TraceKind::Write, is_fua: true });
+        let does = Some(Does { kind: TraceKind::Write, is_fua: true, is_preflush: false });
         assert_eq!(layout.read(&event), Some(Seen { device: 254 << 20, pid: 77, sector: 4_096, sectors: 16, does }));
         assert_eq!(layout.read(&event[..40]), None, "an event that is not whole");
         event[..2].copy_from_slice(&2105_u16.to_ne_bytes());
@@ -140,16 +137,19 @@ mod tests {
 
     #[test]
     fn letters_say_what_a_request_does() {
-        let does = |letters: &str| does_what(letters.as_bytes()).map(|does| (does.kind, does.is_fua));
-        assert_eq!(does("R"), Some((TraceKind::Read, false)));
-        assert_eq!(does("RAM\0junk"), Some((TraceKind::Read, false)));
-        assert_eq!(does("WS"), Some((TraceKind::Write, false)));
-        assert_eq!(does("FWFS"), Some((TraceKind::Write, true)));
-        assert_eq!(does("FWS"), Some((TraceKind::Write, false)));
-        assert_eq!(does("FF"), Some((TraceKind::Flush, false)));
-        assert_eq!(does("DE"), Some((TraceKind::Discard, false)));
-        assert_eq!(does("N"), None);
-        assert_eq!(does(""), None);
+        let does = |letters: &str, sectors| {
+            does_what(letters.as_bytes(), sectors).map(|does| (does.kind, does.is_fua, does.is_preflush))
+        };
+        assert_eq!(does("R", 8), Some((TraceKind::Read, false, false)));
+        assert_eq!(does("RAM\0junk", 8), Some((TraceKind::Read, false, false)));
+        assert_eq!(does("WS", 8), Some((TraceKind::Write, false, false)));
+        assert_eq!(does("FWFS", 8), Some((TraceKind::Write, true, true)));
+        // What an fsync is on LVM and MD, and on a disk.
+        assert_eq!(does("FWS", 0), Some((TraceKind::Flush, false, false)));
+        assert_eq!(does("FF", 0), Some((TraceKind::Flush, false, false)));
+        assert_eq!(does("DE", 8), Some((TraceKind::Discard, false, false)));
+        assert_eq!(does("N", 8), None);
+        assert_eq!(does("", 8), None);
     }
 
     #[test]

@@ -6,7 +6,6 @@
 //! (`block_bio_queue`).
 
 mod events;
-mod pairs;
 mod ring;
 mod tracefs;
 
@@ -17,10 +16,10 @@ use std::path::Path;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use events::{EventLayout, SECTOR_BYTES};
+use crate::pairing::{Action, Event, Pairing};
+use events::{Does, EventLayout, SECTOR_BYTES, Seen};
 use model::record::Timestamp;
 use model::trace::{TraceDevice, TraceHeader, TraceRequest};
-use pairs::{Event, Pairs};
 use tracefs::Instance;
 
 /// What is recorded.
@@ -39,16 +38,21 @@ pub struct RecordOptions {
 pub struct Recorder {
     instance: Instance,
     header: TraceHeader,
-    /// Layouts of the events that are issues, and of those that are completions.
-    issues: Vec<EventLayout>,
-    completions: Vec<EventLayout>,
+    /// The events that are looked at, and what each says.
+    layouts: Vec<(Action, EventLayout)>,
     /// Places of the devices, by the kernel's number.
     places: HashMap<u64, u16>,
     family: Option<Family>,
     began_ns: u64,
     /// Events that were read too early: earlier ones of another processor may follow.
-    early: Vec<Event>,
-    pairs: Pairs,
+    early: Vec<Early>,
+    pairing: Pairing,
+    /// The instant of the last event that was taken.
+    last_ns: u64,
+    /// Writes before which the device was to flush.
+    preflushes: u64,
+    /// Issues by threads that were gone when they were looked up.
+    unknown: u64,
     /// Requests that are neither reads, writes, flushes nor discards.
     others: u64,
 }
@@ -64,6 +68,22 @@ pub struct Recorded {
     pub untimed: u64,
     /// Requests that are none of the kinds, such as resets of zones: left out.
     pub others: u64,
+    /// Writes with data before which the device was to flush. That flush is not in the trace.
+    pub preflushes: u64,
+    /// Requests whose thread had ended before it could be looked up: left out where only those of a process are recorded.
+    pub unknown: u64,
+    /// Memory of the ring buffers of all processors, in bytes.
+    pub kernel_bytes: u64,
+}
+
+/// An event that waits for earlier ones of other processors.
+#[derive(Debug, Clone, Copy)]
+struct Early {
+    at_ns: u64,
+    action: Action,
+    device: u16,
+    seen: Seen,
+    does: Does,
 }
 
 /// Why nothing can be recorded.
@@ -130,9 +150,17 @@ pub enum RecordError {
     },
 }
 
-/// The tracepoints of issue and completion.
-const OF_REQUESTS: [&str; 2] = ["block_rq_issue", "block_rq_complete"];
-const OF_BIOS: [&str; 2] = ["block_bio_queue", "block_bio_complete"];
+/// The tracepoints of devices with requests of their own, and of others.
+const OF_REQUESTS: &[(&str, Action)] = &[
+    ("block_rq_issue", Action::Issue),
+    ("block_rq_requeue", Action::Requeue),
+    ("block_rq_complete", Action::Complete),
+];
+const OF_BIOS: &[(&str, Action)] = &[("block_bio_queue", Action::Issue), ("block_bio_complete", Action::Complete)];
+
+/// An event has its time before others can see it: an interrupt, or a processor that the hypervisor takes away, may be in between. So
+/// what happened more recently than this waits for the next look.
+const SETTLED_NS: u64 = 100_000_000;
 
 /// A device as `/sys` shows it.
 struct Found {
@@ -157,16 +185,16 @@ impl Recorder {
         }
         let family = options.process.map(Family::of).transpose()?;
         let instance = Instance::make(options.buffer_bytes)?;
-        let (mut issues, mut completions) = (Vec::new(), Vec::new());
+        let mut layouts = Vec::new();
         for (has_requests, names) in [(true, OF_REQUESTS), (false, OF_BIOS)] {
             let of_kind = found.iter().filter(|one| one.has_requests == has_requests);
             let filter: Vec<String> = of_kind.map(|one| format!("dev == {}", one.number)).collect();
             if filter.is_empty() {
                 continue;
             }
-            for (name, layouts) in names.into_iter().zip([&mut issues, &mut completions]) {
+            for (name, action) in names {
                 let text = instance.text(&format!("events/block/{name}/format"))?;
-                layouts.push(EventLayout::parse(&text).ok_or(RecordError::Unknown { what: name })?);
+                layouts.push((*action, EventLayout::parse(&text).ok_or(RecordError::Unknown { what: name })?));
                 instance.set(&format!("events/block/{name}/filter"), &filter.join(" || "))?;
                 instance.set(&format!("events/block/{name}/enable"), "1")?;
             }
@@ -180,8 +208,20 @@ impl Recorder {
             devices: found.into_iter().map(|one| one.device).collect(),
             clock: Some("CLOCK_MONOTONIC of the kernel".to_owned()),
         };
-        let (early, pairs) = (Vec::new(), Pairs::default());
-        Ok(Self { instance, header, issues, completions, places, family, began_ns, early, pairs, others: 0 })
+        Ok(Self {
+            instance,
+            header,
+            layouts,
+            places,
+            family,
+            began_ns,
+            early: Vec::new(),
+            pairing: Pairing::new(true),
+            last_ns: 0,
+            preflushes: 0,
+            unknown: 0,
+            others: 0,
+        })
     }
 
     /// What the trace says of itself.
@@ -205,10 +245,9 @@ impl Recorder {
     /// # Errors
     /// When the ring buffer cannot be read.
     pub fn take(&mut self, into: &mut Vec<TraceRequest>) -> Result<(), RecordError> {
-        // What happened before is in the ring buffer by now, on whatever processor: later events wait for the next call.
-        let until_ns = now_ns();
-        self.drain(until_ns)?;
-        self.pairs.hand_over(until_ns.saturating_sub(self.began_ns), into);
+        let now_ns = now_ns();
+        self.drain(now_ns, now_ns.saturating_sub(SETTLED_NS), into)?;
+        self.pairing.pass_on(now_ns.saturating_sub(SETTLED_NS).saturating_sub(self.began_ns), into);
         Ok(())
     }
 
@@ -219,37 +258,62 @@ impl Recorder {
     pub fn end(mut self, into: &mut Vec<TraceRequest>) -> Result<Recorded, RecordError> {
         self.instance.set("tracing_on", "0")?;
         let duration_ns = self.elapsed_ns();
-        self.drain(u64::MAX)?;
-        self.pairs.end(into);
+        self.drain(u64::MAX, u64::MAX, into)?;
+        self.pairing.finish(into);
         Ok(Recorded {
             duration_ns,
             lost_events: self.instance.lost(),
-            untimed: self.pairs.untimed,
+            untimed: self.pairing.incomplete(),
             others: self.others,
+            preflushes: self.preflushes,
+            unknown: self.unknown,
+            kernel_bytes: self.instance.buffer_bytes(),
         })
     }
 
-    fn drain(&mut self, until_ns: u64) -> Result<(), RecordError> {
-        let Self { instance, issues, completions, places, family, early, others, .. } = self;
-        instance.drain(|at_ns, bytes| {
-            let issue = issues.iter().find_map(|layout| layout.read(bytes));
-            let is_issue = issue.is_some();
-            let seen = issue.or_else(|| completions.iter().find_map(|layout| layout.read(bytes)));
-            let Some(seen) = seen else { return };
+    /// Reads what the ring buffer has, up to what happens after `read_ns`, and takes what happened before `settled_ns`.
+    fn drain(&mut self, read_ns: u64, settled_ns: u64, into: &mut Vec<TraceRequest>) -> Result<(), RecordError> {
+        let Self { instance, layouts, places, family, early, others, unknown, preflushes, .. } = self;
+        instance.drain(read_ns, |at_ns, bytes| {
+            let seen = layouts.iter().find_map(|(action, layout)| Some((*action, layout.read(bytes)?)));
+            let Some((action, seen)) = seen else { return };
             let Some(&device) = places.get(&seen.device) else { return };
-            if is_issue && family.as_mut().is_some_and(|family| !family.has(seen.pid)) {
-                return;
+            let is_issue = action == Action::Issue;
+            if is_issue && let Some(family) = family.as_mut() {
+                match family.has(seen.pid) {
+                    Some(true) => {}
+                    Some(false) => return,
+                    None => {
+                        *unknown += 1;
+                        return;
+                    }
+                }
             }
             match seen.does {
-                Some(does) => early.push(Event { at_ns, is_issue, device, seen, does }),
+                Some(does) => {
+                    *preflushes += u64::from(is_issue && does.is_preflush);
+                    early.push(Early { at_ns, action, device, seen, does });
+                }
                 None => *others += u64::from(is_issue),
             }
         })?;
         // Of each processor they are in order already.
         self.early.sort_by_key(|event| event.at_ns);
-        let ready = self.early.partition_point(|event| event.at_ns < until_ns);
-        for event in self.early.drain(..ready) {
-            self.pairs.take(&event, self.began_ns);
+        let ready = self.early.partition_point(|event| event.at_ns < settled_ns);
+        for Early { at_ns, action, device, seen, does } in self.early.drain(..ready) {
+            // One that became visible later than that still comes after those that were taken.
+            self.last_ns = self.last_ns.max(at_ns);
+            let event = Event {
+                at_ns: self.last_ns.saturating_sub(self.began_ns),
+                action,
+                kind: does.kind,
+                is_fua: does.is_fua,
+                sector: seen.sector,
+                bytes: seen.sectors.saturating_mul(SECTOR_BYTES),
+            };
+            if self.pairing.event(&event, device, into).is_none() {
+                self.others += u64::from(action == Action::Issue);
+            }
         }
         Ok(())
     }
@@ -312,33 +376,33 @@ impl Family {
         Ok(Self { pid, known: HashMap::new() })
     }
 
-    fn has(&mut self, thread: u32) -> bool {
+    /// Whether a thread belongs to it; absent where the thread has ended.
+    fn has(&mut self, thread: u32) -> Option<bool> {
         if let Some(known) = self.known.get(&thread) {
-            return *known;
+            return Some(*known);
         }
         if self.known.len() >= MAX_KNOWN {
             self.known.clear();
         }
-        let is_member = self.look(thread);
+        let is_member = self.look(thread)?;
         self.known.insert(thread, is_member);
-        is_member
+        Some(is_member)
     }
 
-    fn look(&self, thread: u32) -> bool {
+    fn look(&self, thread: u32) -> Option<bool> {
         let mut at = thread;
         for _ in 0..MAX_GENERATIONS {
-            // A thread that is gone belongs to nothing any more.
-            let Ok(status) = fs::read_to_string(format!("/proc/{at}/status")) else { return false };
+            let status = fs::read_to_string(format!("/proc/{at}/status")).ok()?;
             let value = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)?.trim().parse::<u32>().ok());
             if value("Tgid:") == Some(self.pid) {
-                return true;
+                return Some(true);
             }
             match value("PPid:") {
                 Some(parent) if parent > 0 => at = parent,
-                _ => return false,
+                _ => return Some(false),
             }
         }
-        false
+        Some(false)
     }
 }
 
@@ -365,7 +429,9 @@ mod tests {
     fn a_family_has_threads_and_descendants() {
         let mut family = Family::of(std::process::id()).unwrap();
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        assert!(family.has(child.id()) && family.has(std::process::id()) && !family.has(1));
+        assert_eq!(family.has(child.id()), Some(true));
+        assert_eq!((family.has(std::process::id()), family.has(1)), (Some(true), Some(false)));
+        assert_eq!(family.has(u32::MAX), None);
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(matches!(Family::of(u32::MAX), Err(RecordError::NoProcess { .. })));

@@ -23,6 +23,8 @@ pub(super) struct Instance {
     /// One of each processor.
     pipes: Vec<File>,
     page: Vec<u8>,
+    /// Of each processor.
+    buffer_bytes: u64,
 }
 
 /// What the ring buffer lost, in events.
@@ -50,7 +52,8 @@ impl Instance {
         remove_left_behind(&instances);
         let path = instances.join(format!("{PREFIX}{}", std::process::id()));
         kernel::make_directory(&path).map_err(at("make", &path))?;
-        let mut instance = Self { path, layout, pipes: Vec::new(), page: vec![0; (PART_KB as usize) << 10] };
+        let mut instance =
+            Self { path, layout, pipes: Vec::new(), page: vec![0; (PART_KB as usize) << 10], buffer_bytes };
         instance.set("tracing_on", "0")?;
         instance.set("trace_clock", "mono")?;
         // What is lost is the newest, and is counted: what has been recorded stays whole.
@@ -89,13 +92,23 @@ impl Instance {
         self.processors()?.into_iter().map(open).collect()
     }
 
-    /// Calls `on_event` for everything that is in the ring buffer.
-    pub(super) fn drain(&mut self, mut on_event: impl FnMut(u64, &[u8])) -> Result<(), RecordError> {
+    /// Memory of the ring buffers of all processors, in bytes.
+    pub(super) fn buffer_bytes(&self) -> u64 {
+        self.buffer_bytes.saturating_mul(self.pipes.len() as u64)
+    }
+
+    /// Calls `on_event` for everything that is in the ring buffer. Of each processor it ends with the page that goes beyond `until_ns`:
+    /// events may come faster than they are read.
+    pub(super) fn drain(&mut self, until_ns: u64, mut on_event: impl FnMut(u64, &[u8])) -> Result<(), RecordError> {
         for pipe in &mut self.pipes {
-            loop {
+            let mut last_ns = 0;
+            while last_ns < until_ns {
                 match pipe.read(&mut self.page) {
                     Ok(0) => break,
-                    Ok(length) => events(&self.page[..length], self.layout, &mut on_event),
+                    Ok(length) => events(&self.page[..length], self.layout, |at_ns, bytes| {
+                        last_ns = at_ns;
+                        on_event(at_ns, bytes);
+                    }),
                     Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
                     Err(error) => return Err(at("read", &self.path)(error)),
@@ -135,13 +148,13 @@ fn header_page(root: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&text[..length]).into_owned())
 }
 
-/// Removes instances of recordings that were killed: their events would cost this machine for ever.
+/// Removes instances of recordings that were killed: their events would cost this machine for ever. The kernel keeps those that are read,
+/// and a number may be that of another process by now, in a container even our own.
 fn remove_left_behind(instances: &Path) {
     let Ok(entries) = fs::read_dir(instances) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let Some(pid) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { continue };
-        if pid.parse::<u32>().is_ok_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+        if name.to_str().is_some_and(|name| name.starts_with(PREFIX)) {
             let _ = kernel::remove_directory(&entry.path());
         }
     }

@@ -1,11 +1,22 @@
-//! Requests from the events of blktrace: the latency of one is from its issue to its completion.
+//! Requests from the block layer's events: the latency of one is from its issue to its completion.
 
 use std::collections::{HashMap, VecDeque};
 
 use model::trace::{TraceKind, TraceRequest};
 
-use super::numbers::{SECTOR, request};
-use super::sink::Sink;
+use crate::readers::numbers::{SECTOR, request};
+
+/// Where requests go.
+pub(crate) trait Taker {
+    /// Takes the next one.
+    fn take(&mut self, request: TraceRequest);
+}
+
+impl Taker for Vec<TraceRequest> {
+    fn take(&mut self, request: TraceRequest) {
+        self.push(request);
+    }
+}
 
 /// Requests that wait for their completion: some 150 MB.
 const UNDER_WAY: usize = if cfg!(test) { 10_000 } else { 1_000_000 };
@@ -18,7 +29,7 @@ const NONE: u64 = u64::MAX;
 
 /// What happened to a request, as far as it matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Action {
+pub(crate) enum Action {
     /// A program gave it to the block layer.
     Queue,
     /// It became a part of another one.
@@ -33,17 +44,17 @@ pub(super) enum Action {
 
 /// An event of a request.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Event {
-    pub(super) at_ns: u64,
-    pub(super) action: Action,
-    pub(super) kind: TraceKind,
-    pub(super) is_fua: bool,
-    pub(super) sector: u64,
-    pub(super) bytes: u64,
+pub(crate) struct Event {
+    pub(crate) at_ns: u64,
+    pub(crate) action: Action,
+    pub(crate) kind: TraceKind,
+    pub(crate) is_fua: bool,
+    pub(crate) sector: u64,
+    pub(crate) bytes: u64,
 }
 
 /// What an event and the event of its completion have in common. The sectors of flushes differ between kernels.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Key {
     device: u16,
     is_flush: bool,
@@ -57,13 +68,14 @@ impl Key {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     UnderWay,
     Done,
     Withdrawn,
 }
 
+#[derive(Debug)]
 struct Slot {
     request: TraceRequest,
     /// The next request of the same key, if there is one: several programs can read one sector at a time.
@@ -72,7 +84,8 @@ struct Slot {
 }
 
 /// Requests in the order of their issue, each with its latency if its completion comes.
-pub(super) struct Pairing {
+#[derive(Debug)]
+pub(crate) struct Pairing {
     /// What counts as the issue.
     issue: Action,
     slots: VecDeque<Slot>,
@@ -87,7 +100,7 @@ pub(super) struct Pairing {
 
 impl Pairing {
     /// `has_issue`: whether the trace has the events of requests that go to the driver.
-    pub(super) fn new(has_issue: bool) -> Self {
+    pub(crate) fn new(has_issue: bool) -> Self {
         Self {
             issue: if has_issue { Action::Issue } else { Action::Queue },
             slots: VecDeque::new(),
@@ -100,7 +113,7 @@ impl Pairing {
     }
 
     /// Takes an event; absent if its numbers are impossible.
-    pub(super) fn event(&mut self, event: &Event, device: u16, sink: &mut Sink) -> Option<()> {
+    pub(crate) fn event(&mut self, event: &Event, device: u16, out: &mut impl Taker) -> Option<()> {
         let place = match event.kind {
             TraceKind::Flush => (0, 0),
             _ => (event.sector.checked_mul(SECTOR)?, event.bytes),
@@ -132,17 +145,22 @@ impl Pairing {
             }
             _ => {}
         }
-        self.pass_on(event.at_ns, sink);
+        self.pass_on(event.at_ns, out);
         Some(())
     }
 
     /// Passes on what is left.
-    pub(super) fn finish(&mut self, sink: &mut Sink) {
-        while self.pass_on_first(sink) {}
+    pub(crate) fn finish(&mut self, out: &mut impl Taker) {
+        while self.pass_on_first(out) {}
+    }
+
+    /// Requests that were passed on without a latency.
+    pub(crate) fn incomplete(&self) -> u64 {
+        self.incomplete
     }
 
     /// What a reader has to know of it.
-    pub(super) fn notes(&self) -> Vec<String> {
+    pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.issue == Action::Queue {
             notes.push("the trace has no events D: requests begin when a program queued them".to_owned());
@@ -195,19 +213,20 @@ impl Pairing {
         self.slot(number)
     }
 
-    fn pass_on(&mut self, now: u64, sink: &mut Sink) {
+    /// Passes on what is complete, in the order of issue, and what is not waited for any longer.
+    pub(crate) fn pass_on(&mut self, now: u64, out: &mut impl Taker) {
         while let Some(slot) = self.slots.front() {
             let is_settled = slot.state != State::UnderWay;
             let is_old = now.saturating_sub(slot.request.at_ns) > PATIENCE_NS;
             if !(is_settled || is_old || self.slots.len() > UNDER_WAY) {
                 return;
             }
-            self.pass_on_first(sink);
+            self.pass_on_first(out);
         }
     }
 
     /// False if there is none.
-    fn pass_on_first(&mut self, sink: &mut Sink) -> bool {
+    fn pass_on_first(&mut self, out: &mut impl Taker) -> bool {
         let Some(slot) = self.slots.front() else { return false };
         if slot.state == State::UnderWay {
             let key = Key::of(&slot.request);
@@ -217,7 +236,7 @@ impl Pairing {
         if let Some(slot) = self.slots.pop_front() {
             self.first += 1;
             if slot.state != State::Withdrawn {
-                sink.push(slot.request);
+                out.take(slot.request);
             }
         }
         true
