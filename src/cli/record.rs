@@ -16,7 +16,7 @@ use measure::os::{space, thread_cpu_ns};
 use model::record::Timestamp;
 use model::trace::{TraceEnd, TraceHeader, TraceKind};
 use model::units::{Bytes, Nanos, group_thousands};
-use trace::record::{RecordError, RecordOptions, Recorded, Recorder};
+use trace::record::{RecordError, RecordOptions, Recorded, Recorder, online_processors};
 use trace::{TraceError, TraceSummary, TraceWriter};
 
 pub(super) const EXAMPLES: &str = "\
@@ -186,8 +186,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 
 /// The kernel's memory for each processor unless the user says otherwise.
 fn usual_buffer() -> Bytes {
-    let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
-    Bytes((Bytes::mib(256).0 / processors).clamp(Bytes::mib(1).0, Bytes::mib(16).0))
+    Bytes((Bytes::mib(256).0 / online_processors()).clamp(MIN_BUFFER.0, Bytes::mib(16).0))
 }
 
 /// Whether the file system of a trace has too little room.
@@ -235,7 +234,8 @@ impl<W: Write + Send> Recording<'_, W> {
                 }
                 judged = (now, cpu_ns);
             }
-            if now - settled >= SETTLED_EVERY {
+            // Each table of contents has all parts so far: so it must not come too often in a long recording.
+            if now - settled >= SETTLED_EVERY.max((now - begun) / 20) {
                 self.writer.settle(self.recorder.header())?;
                 settled = now;
             }
@@ -257,16 +257,21 @@ impl<W: Write + Send> Recording<'_, W> {
     }
 
     fn write(&mut self) -> Result<(), Failure> {
-        self.writer.write(&self.batch, self.recorder.header())?;
+        let written = self.writer.write(&self.batch, self.recorder.header());
         self.batch.clear();
-        Ok(())
+        Ok(written?)
     }
 
     fn end(self, interrupt: &Interrupt, ended: Ended, cpu_begun: u64) -> Result<Exit, Failure> {
         let Self { arguments, recorder, mut writer, mut batch, watch } = self;
         watch.end();
         let header = recorder.header().clone();
-        let recorded = recorder.end(&mut batch)?;
+        let elapsed_ns = recorder.elapsed_ns();
+        let recorded = match recorder.end(&mut batch) {
+            // What was written before is whole without the rest.
+            Err(_) if ended == Ended::Failure => Recorded { duration_ns: elapsed_ns, ..Recorded::default() },
+            recorded => recorded?,
+        };
         writer.write(&batch, &header)?;
         let mut notes: Vec<String> = ended.note(arguments).into_iter().collect();
         notes.extend(of_recorded(&recorded));
@@ -344,6 +349,12 @@ fn of_recorded(recorded: &Recorded) -> Vec<String> {
     }
     if recorded.untimed > 0 {
         notes.push(format!("{} requests have no latency: their completion was not seen", count(recorded.untimed)));
+    }
+    if recorded.requeued > 0 {
+        notes.push(format!(
+            "{} requests were given back by the driver, and begin when issued again",
+            count(recorded.requeued)
+        ));
     }
     if recorded.unknown > 0 {
         notes.push(format!("{} requests are left out: the thread that issued them had ended", count(recorded.unknown)));

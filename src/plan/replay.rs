@@ -111,7 +111,7 @@ fn load(survey: &Survey, replay: &Replay) -> ReplayLoad {
         began: survey.header.began,
         from_ns: Nanos(window.start),
         duration_ns: Nanos(end.saturating_sub(window.start).max(1)),
-        is_part: window.start > 0 || window.end < survey.end.duration_ns.unwrap_or(u64::MAX),
+        is_part: window.start > 0 || window.end < survey.end.duration_ns.unwrap_or(survey.whole_ns),
         fua_writes: survey.replayed.fua_writes,
         devices: survey.header.devices.iter().map(|device| device.name.clone()).collect(),
         placement: match replay.placement.as_ref() {

@@ -1,10 +1,11 @@
 //! A load beside the production that it was made like: what that did, what was asked for, and what was reached.
 
 use super::message::list;
+use super::replay::times_recorded;
 use super::trend::work;
 use super::{Finding, Message, measured, sending};
 use crate::Rule;
-use model::record::{Like, LikeMoment, Run, Step, WorkFigure};
+use model::record::{Like, LikeMoment, Load, Run, Step, WorkFigure};
 
 /// What was reached counts as what was asked for if it is no further from it.
 const LIKE: f64 = 0.05;
@@ -174,10 +175,19 @@ impl Multiple {
     /// Of the step of this label, where `not_per_s` is the rate of one that was not carried.
     pub(super) fn of(run: &Run, label: &str, not_per_s: Option<f64>) -> Option<Self> {
         let step = measured(run).find(|step| step.label == label)?;
-        let (moment, times) = moment_of(run, step)?;
+        let (of, times) = Self::of_step(run, step)?;
         let above = measured(run).find(|step| step.load.rate_operations_per_s == not_per_s && not_per_s.is_some());
-        let not_times = above.and_then(|step| moment_of(run, step)).map(|(_, times)| times);
-        Some(Self { of: moment_words(run.like.as_ref()?, &moment.name), times, not_times })
+        let not_times = above.and_then(|step| Self::of_step(run, step)).map(|(_, times)| times);
+        Some(Self { of, times, not_times })
+    }
+
+    /// Of what a step is a multiple, and how many times that.
+    fn of_step(run: &Run, step: &Step) -> Option<(String, f64)> {
+        if let Load::Replay(load) = &run.load {
+            return Some((format!("the load of {}", load.trace), times_recorded(load, step)?));
+        }
+        let (moment, times) = moment_of(run, step)?;
+        Some((moment_words(run.like.as_ref()?, &moment.name), times))
     }
 }
 

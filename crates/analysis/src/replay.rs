@@ -56,6 +56,12 @@ pub fn replayed(run: &Run) -> Vec<Replayed> {
     measured(run).map(|step| of_step(run, load, step)).collect()
 }
 
+/// How many times as fast as it was recorded a step is.
+pub(super) fn times_recorded(load: &ReplayLoad, step: &Step) -> Option<f64> {
+    let per_s = step.load.rate_operations_per_s?;
+    (load.rate_per_s() > 0.0).then(|| per_s / load.rate_per_s())
+}
+
 fn of_step(run: &Run, load: &ReplayLoad, step: &Step) -> Replayed {
     // A part of a fleet has its share of the requests, which it does not know.
     let generator = step.generator.as_ref().filter(|_| !run.is_one_of_many());
@@ -78,7 +84,7 @@ fn of_step(run: &Run, load: &ReplayLoad, step: &Step) -> Replayed {
     });
     Replayed {
         step: step.label.clone(),
-        times: step.load.rate_operations_per_s.map_or(1.0, |per_s| per_s / load.rate_per_s()),
+        times: times_recorded(load, step).unwrap_or(1.0),
         requests: load.requests(),
         due,
         sent: sent.map(|(due, backlog)| due.saturating_sub(backlog)),

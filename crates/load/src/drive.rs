@@ -60,6 +60,8 @@ pub(super) struct LaneReport {
     pub(super) backlog_operations: u64,
     /// From due to then, of these.
     pub(super) backlog_ages: Histogram,
+    /// From due to sent, of those that fell due before it closed and were sent after it.
+    pub(super) last_lag: Histogram,
     /// What was under way when it closed.
     pub(super) outstanding: Vec<Outstanding>,
     /// Long ones of that, those that never ended as if they had ended when they were given up.
@@ -310,7 +312,7 @@ impl<'a, S: Shape> Driver<'a, S> {
             }
             self.recorder.advance(now);
             if self.recorder.is_closed() {
-                return self.start_last(lane);
+                return if self.is_whole() && !stop.is_asked() { self.start_last(lane) } else { Ok(()) };
             }
             self.wake_thinkers(now);
             let more = loop {
@@ -391,7 +393,9 @@ impl<'a, S: Shape> Driver<'a, S> {
             let Some((session, _)) = self.ready.pop_front() else { break };
             let (due_ns, drawn) = (self.next_due_ns, self.next_drawn.take());
             self.draw_arrival();
-            self.start(lane, session, drawn, (due_ns, self.clock.now_ns()))?;
+            let now = self.clock.now_ns();
+            self.report.last_lag.record(now.saturating_sub(due_ns));
+            self.start(lane, session, drawn, (due_ns, now))?;
         }
         Ok(())
     }

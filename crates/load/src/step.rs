@@ -646,6 +646,11 @@ impl<S: Shape> Coordinator<'_, S> {
         let busiest = totals.lane_cpu_ns.iter().copied().max().unwrap_or(0);
         let most_wanted = totals.lane_wanted_ns.iter().copied().max().flatten();
         let is_timed = window_ns > 0 && !self.clock.is_simulated();
+        // Sessions were free for them, so their lag is the generator's own.
+        let with_last = |mut lag: Histogram| {
+            reports.iter().for_each(|report| lag.merge(&report.last_lag));
+            lag
+        };
         Generator {
             lanes: self.lane_handles.len() as u32,
             busy_ns: totals.lane_cpu_ns.iter().sum(),
@@ -659,8 +664,8 @@ impl<S: Shape> Coordinator<'_, S> {
                 reports.iter().for_each(|report| ages.merge(&report.backlog_ages));
                 ages
             }),
-            schedule_lag: totals.schedule_lag(),
-            own_lag: totals.own_lag(),
+            schedule_lag: totals.schedule_lag().map(with_last),
+            own_lag: totals.own_lag().map(with_last),
             ceiling_operations_per_s: self.ceiling,
             stopped_ns: (!self.clock.is_simulated()).then_some(stopped_ns),
         }

@@ -78,8 +78,8 @@ enum State {
 #[derive(Debug)]
 struct Slot {
     request: TraceRequest,
-    /// The next request of the same key, if there is one: several programs can read one sector at a time.
-    next: u64,
+    /// The request of the same key before it, if that is under way: several programs can read one sector at a time.
+    before: u64,
     state: State,
 }
 
@@ -91,8 +91,8 @@ pub(crate) struct Pairing {
     slots: VecDeque<Slot>,
     /// The number of the first slot.
     first: u64,
-    /// The first and the last slot under way of each key.
-    under_way: HashMap<Key, (u64, u64)>,
+    /// The last slot under way of each key.
+    under_way: HashMap<Key, u64>,
     incomplete: u64,
     not_issued: u64,
     requeued: u64,
@@ -154,6 +154,11 @@ impl Pairing {
         while self.pass_on_first(out) {}
     }
 
+    /// Requests that the driver gave back, which begin when they are issued again.
+    pub(crate) fn requeued(&self) -> u64 {
+        self.requeued
+    }
+
     /// Requests that were passed on without a latency.
     pub(crate) fn incomplete(&self) -> u64 {
         self.incomplete
@@ -182,18 +187,8 @@ impl Pairing {
 
     fn issued(&mut self, request: TraceRequest, key: Key) {
         let number = self.first + self.slots.len() as u64;
-        self.slots.push_back(Slot { request, next: NONE, state: State::UnderWay });
-        match self.under_way.get_mut(&key) {
-            Some((_, last)) => {
-                let before = std::mem::replace(last, number);
-                if let Some(slot) = self.slot(before) {
-                    slot.next = number;
-                }
-            }
-            None => {
-                self.under_way.insert(key, (number, number));
-            }
-        }
+        let before = self.under_way.insert(key, number).unwrap_or(NONE);
+        self.slots.push_back(Slot { request, before, state: State::UnderWay });
     }
 
     fn slot(&mut self, number: u64) -> Option<&mut Slot> {
@@ -201,14 +196,14 @@ impl Pairing {
         self.slots.get_mut(place)
     }
 
-    /// The oldest request under way of `key`, which is under way no longer.
+    /// The newest request under way of `key`, which is under way no longer. With the oldest, one completion that is missing would give each
+    /// later request of its place the completion of the next one; so only requests that overlap can be taken for each other.
     fn take(&mut self, key: Key) -> Option<&mut Slot> {
-        let (number, last) = *self.under_way.get(&key)?;
-        let next = self.slot(number).map_or(NONE, |slot| slot.next);
-        if next == NONE {
-            self.under_way.remove(&key);
-        } else {
-            self.under_way.insert(key, (next, last));
+        let number = self.under_way.remove(&key)?;
+        let before = self.slot(number).map_or(NONE, |slot| slot.before);
+        // What has been passed on is not waited for.
+        if before != NONE && before >= self.first {
+            self.under_way.insert(key, before);
         }
         self.slot(number)
     }
@@ -230,7 +225,9 @@ impl Pairing {
         let Some(slot) = self.slots.front() else { return false };
         if slot.state == State::UnderWay {
             let key = Key::of(&slot.request);
-            self.take(key);
+            if self.under_way.get(&key) == Some(&self.first) {
+                self.under_way.remove(&key);
+            }
             self.incomplete += 1;
         }
         if let Some(slot) = self.slots.pop_front() {
@@ -240,5 +237,67 @@ impl Pairing {
             }
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The requests of events at a millisecond each, with their latencies in milliseconds, and what was not complete.
+    fn paired(events: &[(u64, Action, TraceKind, u64)]) -> (Vec<(u64, Option<u64>)>, u64) {
+        let (mut pairing, mut out) = (Pairing::new(true), Vec::new());
+        for (at_ms, action, kind, sector) in events {
+            let at_ns = at_ms * 1_000_000;
+            let event = Event { at_ns, action: *action, kind: *kind, is_fua: false, sector: *sector, bytes: 4_096 };
+            assert!(pairing.event(&event, 0, &mut out).is_some());
+        }
+        pairing.finish(&mut out);
+        let ms = |ns: u64| ns / 1_000_000;
+        let found = out.iter().map(|request| (ms(request.at_ns), request.latency_ns.map(ms))).collect();
+        (found, pairing.incomplete())
+    }
+
+    use Action::{Complete, Issue, Requeue};
+    use TraceKind::{Flush, Read, Write};
+
+    #[test]
+    fn requests_come_in_the_order_of_their_issue_with_their_own_latency() {
+        let events = [(1, Issue, Read, 8), (2, Issue, Read, 64), (3, Complete, Read, 64), (9, Complete, Read, 8)];
+        assert_eq!(paired(&events), (vec![(1, Some(8)), (2, Some(1))], 0));
+    }
+
+    #[test]
+    fn a_completion_that_is_missing_is_that_of_one_request() {
+        let lost = [
+            (1, Issue, Flush, 0),
+            (10, Issue, Flush, 0),
+            (11, Complete, Flush, 0),
+            (20, Issue, Flush, 0),
+            (22, Complete, Flush, 0),
+        ];
+        assert_eq!(paired(&lost), (vec![(1, None), (10, Some(1)), (20, Some(2))], 1));
+    }
+
+    #[test]
+    fn what_the_driver_gave_back_is_one_request() {
+        let events = [(1, Issue, Write, 8), (2, Requeue, Write, 8), (5, Issue, Write, 8), (7, Complete, Write, 8)];
+        assert_eq!(paired(&events), (vec![(5, Some(2))], 0));
+    }
+
+    #[test]
+    fn a_completion_of_what_is_not_waited_for_any_longer_belongs_to_nothing() {
+        let late = PATIENCE_NS / 1_000_000 + 10;
+        let events = [
+            (1, Issue, Read, 8),
+            (2, Issue, Read, 16),
+            (3, Complete, Read, 16),
+            (late, Complete, Read, 8),
+            (late + 1, Issue, Read, 8),
+            (late + 3, Complete, Read, 8),
+        ];
+        // The first one is passed on when the late event comes, which still finds it.
+        let (found, _) = paired(&events);
+        assert_eq!(found[1..], [(2, Some(1)), (late + 1, Some(2))]);
     }
 }

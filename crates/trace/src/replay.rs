@@ -64,6 +64,8 @@ pub struct Survey {
     pub header: TraceHeader,
     /// Its end.
     pub end: TraceEnd,
+    /// How long the whole trace is, up to its last request: nanoseconds.
+    pub whole_ns: u64,
     /// All requests of the window, as they were recorded.
     pub recorded: TraceSummary,
     /// Those of them that are replayed, as they are replayed.
@@ -90,7 +92,8 @@ const MAX_SECONDS: usize = 7 * 86_400;
 pub fn survey(path: &Path, selection: &Selection) -> Result<Survey, TraceError> {
     let mut file = TraceFile::open(path)?;
     file.skip_to(selection.window_ns.start);
-    let mut survey = Survey { header: file.header().clone(), end: file.end(), ..Survey::default() };
+    let whole_ns = file.summary().last_ns.saturating_add(1);
+    let mut survey = Survey { header: file.header().clone(), end: file.end(), whole_ns, ..Survey::default() };
     let (mut batch, mut chunks) = (Vec::with_capacity(BATCH), Some(BTreeSet::new()));
     let mut last = None;
     loop {

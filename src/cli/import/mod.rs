@@ -6,7 +6,7 @@ mod walk;
 use model::record::{ImportedFile, NotUnderstood, Run, Workload};
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
@@ -187,8 +187,18 @@ impl<'a> Importing<'a> {
 
     fn refuse(&mut self, problem: &ImportError) {
         self.refused += 1;
-        say::error(plain(&problem.to_string()));
-        problem.hint().iter().for_each(say::hint);
+        match problem {
+            ImportError::NotRecognised { path, .. } | ImportError::NotText { path, .. }
+                if trace::open(&[Path::new(path)]).is_ok() =>
+            {
+                say::error(plain(&format!("{path} is a trace of requests, not a result")));
+                say::hint("`plimsoll trace show` looks at it, `plimsoll io replay` repeats it");
+            }
+            problem => {
+                say::error(plain(&problem.to_string()));
+                problem.hint().iter().for_each(say::hint);
+            }
+        }
     }
 
     fn keep(&mut self, mut run: Run) -> Result<(), Failure> {

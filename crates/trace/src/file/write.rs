@@ -122,6 +122,9 @@ impl<W: Write + Send> TraceWriter<W> {
     /// # Errors
     /// [`TraceError::Write`].
     pub fn settle(&mut self, header: &TraceHeader) -> Result<(), TraceError> {
+        if self.rows.at_ns.is_empty() {
+            return Ok(());
+        }
         self.write_group().and_then(|()| self.write_contents(header)).map_err(|source| self.error(source))
     }
 

@@ -70,6 +70,8 @@ pub struct Recorded {
     pub others: u64,
     /// Writes with data before which the device was to flush. That flush is not in the trace.
     pub preflushes: u64,
+    /// Requests that the driver gave back, which begin when they are issued again.
+    pub requeued: u64,
     /// Requests whose thread had ended before it could be looked up: left out where only those of a process are recorded.
     pub unknown: u64,
     /// Memory of the ring buffers of all processors, in bytes.
@@ -267,6 +269,7 @@ impl Recorder {
             others: self.others,
             preflushes: self.preflushes,
             unknown: self.unknown,
+            requeued: self.pairing.requeued(),
             kernel_bytes: self.instance.buffer_bytes(),
         })
     }
@@ -279,6 +282,10 @@ impl Recorder {
             let Some((action, seen)) = seen else { return };
             let Some(&device) = places.get(&seen.device) else { return };
             let is_issue = action == Action::Issue;
+            // A thread of the kernel issues again what the driver gave back: so it counts from its first issue.
+            if action == Action::Requeue && family.is_some() {
+                return;
+            }
             if is_issue && let Some(family) = family.as_mut() {
                 match family.has(seen.pid) {
                     Some(true) => {}
@@ -317,6 +324,21 @@ impl Recorder {
         }
         Ok(())
     }
+}
+
+/// Processors for which the kernel has ring buffers.
+pub fn online_processors() -> u64 {
+    let text = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    in_ranges(&text).unwrap_or(1).max(1)
+}
+
+/// How many numbers `0-3,8` names.
+fn in_ranges(text: &str) -> Option<u64> {
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        last.parse::<u64>().ok()?.checked_sub(first.parse().ok()?)?.checked_add(1)
+    };
+    text.trim().split(',').map(range).sum()
 }
 
 /// The kernel's monotonic clock.
@@ -415,6 +437,14 @@ mod tests {
         assert_eq!(device_number("254:0\n"), Some(254 << 20));
         assert_eq!(device_number("8:17"), Some(8 << 20 | 17));
         assert_eq!(device_number("x"), None);
+    }
+
+    #[test]
+    fn processors_are_counted_in_ranges() {
+        assert_eq!(in_ranges("0-3,8\n"), Some(5));
+        assert_eq!(in_ranges("0"), Some(1));
+        assert_eq!(in_ranges("3-1"), None);
+        assert!(online_processors() >= 1);
     }
 
     #[test]

@@ -54,6 +54,8 @@ impl Instance {
         kernel::make_directory(&path).map_err(at("make", &path))?;
         let mut instance =
             Self { path, layout, pipes: Vec::new(), page: vec![0; (PART_KB as usize) << 10], buffer_bytes };
+        // Another recording that begins must not take it for one that was left behind.
+        let held = kernel::open_stream(&instance.path.join("tracing_on")).map_err(at("open", &instance.path))?;
         instance.set("tracing_on", "0")?;
         instance.set("trace_clock", "mono")?;
         // What is lost is the newest, and is counted: what has been recorded stays whole.
@@ -62,6 +64,7 @@ impl Instance {
         let _ = instance.set("buffer_subbuf_size_kb", &PART_KB.to_string());
         instance.set("buffer_size_kb", &(buffer_bytes >> 10).max(1).to_string())?;
         instance.pipes = instance.open_pipes()?;
+        drop(held);
         Ok(instance)
     }
 
@@ -94,7 +97,7 @@ impl Instance {
 
     /// Memory of the ring buffers of all processors, in bytes.
     pub(super) fn buffer_bytes(&self) -> u64 {
-        self.buffer_bytes.saturating_mul(self.pipes.len() as u64)
+        self.buffer_bytes.saturating_mul(super::online_processors())
     }
 
     /// Calls `on_event` for everything that is in the ring buffer. Of each processor it ends with the page that goes beyond `until_ns`:
