@@ -3,7 +3,7 @@
 use super::levels::two_levels;
 use super::message::list;
 use super::traffic::{Counted, LARGE_REQUEST_BYTES, about, bytes, inside, requests};
-use super::{Figures, Message, Vocabulary, is_on_server, known_credits, measured};
+use super::{Figures, Message, Vocabulary, is_on_server, known_credits, measured, replay};
 use crate::Rule;
 use model::record::Workload;
 use model::record::{Counters, Environment, Interval, Run, Step};
@@ -169,11 +169,17 @@ fn length(intervals: &[&Interval]) -> Nanos {
 
 /// Every burst in the run, in the order in which they happened.
 pub(super) fn bursts(run: &Run) -> Vec<BurstFound> {
+    if replay::is_of_trace(run) {
+        return Vec::new();
+    }
     Stretch::all(run).iter().filter_map(burst).collect()
 }
 
 /// Every rise in the run.
 pub(super) fn rises(run: &Run) -> Vec<RateRose> {
+    if replay::is_of_trace(run) {
+        return Vec::new();
+    }
     let words = Vocabulary::of(run);
     Stretch::all(run).iter().filter_map(|stretch| rise(stretch, words)).collect()
 }

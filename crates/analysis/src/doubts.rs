@@ -4,7 +4,7 @@ use super::message::list;
 use super::network::is_one_host;
 use super::sending::{ClientSaturated, FallbackEngine, RateNotReached, WaitedForProcessor};
 use super::steadiness::{self, Excursion};
-use super::{Figures, Finding, Message, Vocabulary, burst, measured, worst};
+use super::{Figures, Finding, Message, Vocabulary, burst, measured, replay, worst};
 use crate::Rule;
 use crate::Severity;
 use model::record::{Histogram, Outcome, Run, Step, Unended};
@@ -38,7 +38,8 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
         let labels = bursts.iter().flat_map(|burst| &burst.steps).chain(rises.iter().flat_map(|rise| &rise.steps));
         labels.into_iter().any(|label| *label == step.label) || stopped(step).is_some()
     };
-    let unsteady = worst(run, |step| steadiness::unsteady(step).filter(|_| !explained(step)));
+    let is_free = !replay::is_of_trace(run);
+    let unsteady = worst(run, |step| steadiness::unsteady(step).filter(|_| is_free && !explained(step)));
     findings.extend(unsteady.map(|(steps, most)| Finding::NotSteady(NotSteady { steps, most })));
     findings.extend(worst(run, stopped).map(|(steps, longest)| Finding::HeldUp(HeldUp { steps, longest })));
     // What stopped after a failure that was caused is its cost, and is said of it.

@@ -56,6 +56,12 @@ pub fn replayed(run: &Run) -> Vec<Replayed> {
     measured(run).map(|step| of_step(run, load, step)).collect()
 }
 
+/// Whether the rates of a run are those of a trace from second to second: how they change is the workload's affair, and says nothing of
+/// the storage.
+pub(super) fn is_of_trace(run: &Run) -> bool {
+    matches!(run.load, Load::Replay(_))
+}
+
 /// How many times as fast as it was recorded a step is.
 pub(super) fn times_recorded(load: &ReplayLoad, step: &Step) -> Option<f64> {
     let per_s = step.load.rate_operations_per_s?;
@@ -189,6 +195,20 @@ mod tests {
                 "{sentence}"
             );
         }
+    }
+
+    #[test]
+    fn a_rate_that_changes_as_the_trace_does_is_no_doubt() {
+        let mut replay = run(10_000, 0);
+        for (second, interval) in replay.steps[0].intervals.iter_mut().enumerate() {
+            let times = if second < 5 { 1 } else { 9 };
+            interval.counters.operations = interval.counters.operations.map(|operations| operations * times);
+        }
+        let rules = |run: &Run| crate::analyse_asked(run, None).iter().map(Finding::rule).collect::<Vec<_>>();
+        let of_rates = [Rule::SteadinessUnsteady, Rule::SteadinessRise, Rule::CreditSpent];
+        assert!(rules(&replay).iter().all(|rule| !of_rates.contains(rule)), "{:?}", rules(&replay));
+        replay.load = Load::foreign(model::record::Workload::Io);
+        assert!(rules(&replay).iter().any(|rule| of_rates.contains(rule)), "{:?}", rules(&replay));
     }
 
     #[test]
