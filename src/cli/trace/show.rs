@@ -340,7 +340,9 @@ fn places(sheet: &mut Sheet, profile: &Profile) {
     let mut words = Vec::new();
     words.extend(writes.overwritten_share.map(|share| format!("{} overwrite blocks written before", percent(share))));
     words.extend(writes.fua_share.filter(|share| *share > 0.0).map(|share| format!("{} FUA", percent(share))));
-    words.extend(writes.median_writes_between_flushes.map(|count| format!("a flush every {count} writes (median)")));
+    words.extend(
+        writes.median_writes_between_flushes.map(|count| format!("writes from flush to flush: {count} (median)")),
+    );
     if !words.is_empty() {
         sheet.add("writes", words.join(", "));
     }
