@@ -8,11 +8,11 @@ use super::{PlanError, RunHead};
 use load::{Pace, Share, StepPlan};
 use model::config::Tag;
 use model::config::io::{IoLevel, MAX_DEPTH, RateRange};
-use model::record::{Intensity, Level, Load, RecordedKind, ReplayLoad, ReplayPlacement};
+use model::record::{Intensity, Level, Load, RecordedKind, ReplayLoad};
 use model::trace::TraceKind;
 use model::units::{Bytes, Nanos};
 use model::workload::replay::ReplayShape;
-use trace::replay::{Placement, Replay, Survey};
+use trace::replay::{Replay, Survey};
 
 /// Between the start of the load and the first request: threads have decoded their first requests by then, and the load's own lead-in for
 /// many threads is shorter.
@@ -114,11 +114,7 @@ fn load(survey: &Survey, replay: &Replay) -> ReplayLoad {
         is_part: window.start > 0 || window.end < survey.end.duration_ns.unwrap_or(survey.whole_ns),
         fua_writes: survey.replayed.fua_writes,
         devices: survey.header.devices.iter().map(|device| device.name.clone()).collect(),
-        placement: match replay.placement.as_ref() {
-            Placement::AsRecorded { .. } => ReplayPlacement::AsRecorded,
-            Placement::Compact { .. } => ReplayPlacement::Compact,
-            Placement::Folded { .. } => ReplayPlacement::Folded,
-        },
+        placement: replay.placement.kind(),
         shared_pct: replay.placement.shared_pct(survey),
         reads_only: replay.selection.reads_only,
         discards: survey.recorded.of(TraceKind::Discard),

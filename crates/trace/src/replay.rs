@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{BATCH, TraceError, TraceFile, TraceSource, TraceSummary};
-use model::record::Histogram;
+use model::record::{Histogram, ReplayPlacement};
 use model::trace::{TraceEnd, TraceHeader, TraceKind, TraceRequest};
 use model::workload::io::{IoKind, IoOperation};
 use model::workload::replay::{DueOperation, ReplayFeed, ReplaySource};
@@ -169,7 +169,7 @@ pub enum Placement {
 
 impl fmt::Debug for Placement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        f.write_str(self.kind().name())
     }
 }
 
@@ -207,12 +207,12 @@ impl Placement {
         }
     }
 
-    /// Its word.
-    pub fn name(&self) -> &'static str {
+    /// Which of them it is, for the record.
+    pub fn kind(&self) -> ReplayPlacement {
         match self {
-            Self::AsRecorded { .. } => "as recorded",
-            Self::Compact { .. } => "compact",
-            Self::Folded { .. } => "folded",
+            Self::AsRecorded { .. } => ReplayPlacement::AsRecorded,
+            Self::Compact { .. } => ReplayPlacement::Compact,
+            Self::Folded { .. } => ReplayPlacement::Folded,
         }
     }
 
@@ -456,7 +456,7 @@ mod tests {
     fn what_does_not_fit_is_moved_together_and_then_folded() {
         let survey = survey(five().path(), &all(0..u64::MAX)).unwrap();
         assert_eq!(survey.chunks.as_deref(), Some(&[(0, 0), (0, 9), (0, 10), (1, 40)][..]));
-        let kind = |capacity| Placement::choose(&survey, capacity).map(|placement| placement.name());
+        let kind = |capacity| Placement::choose(&survey, capacity).map(|placement| placement.kind().name());
         assert_eq!(kind(51 * MIB + 4_096), Some("as recorded"));
         assert_eq!(kind(51 * MIB), Some("compact"));
         assert_eq!(kind(4 * MIB), Some("compact"));
