@@ -186,6 +186,10 @@ pub enum PlanError {
         /// Requests that there can be.
         most: u32,
     },
+    /// The trace has no latencies, so how deep its queue was is unknown.
+    #[error("the trace has no latencies, so its depth is not known")]
+    #[diagnostic(help("set it: `--depth N`"))]
+    ReplayDepthUnknown,
     /// More threads or outstanding requests of a replay than there may be.
     #[error("a replay with {jobs} threads and {depth} outstanding requests is too large")]
     #[diagnostic(help("at most {most_jobs} threads (`--jobs`) and {most} requests (`--depth`)"))]

@@ -1,5 +1,7 @@
 //! The plan of a replay: a step for each multiple of a trace's pace.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::io::{check_buffers, open_loop_depth};
@@ -8,11 +10,12 @@ use super::{PlanError, RunHead};
 use load::{Pace, Share, StepPlan};
 use model::config::Tag;
 use model::config::io::{IoLevel, MAX_DEPTH, RateRange};
-use model::record::{Intensity, Level, Load, RecordedKind, ReplayLoad};
+use model::record::{Intensity, Level, Load, RecordedKind, ReplayChains, ReplayLoad, ReplayScale};
 use model::trace::TraceKind;
 use model::units::{Bytes, Nanos};
+use model::workload::Arrival;
 use model::workload::replay::ReplayShape;
-use trace::replay::{Replay, Survey};
+use trace::replay::{COPY_SHIFT_NS, Replay, Scale, Survey};
 
 /// Between the start of the load and the first request: threads have decoded their first requests by then, and the load's own lead-in for
 /// many threads is shorter.
@@ -25,6 +28,10 @@ const MAX_JOBS: u32 = 1_024;
 pub struct ReplayRequest {
     /// Multiples of the recorded pace.
     pub times: RateRange,
+    /// Whether requests are sent as earlier ones end, at the recorded depth.
+    pub is_fast: bool,
+    /// What a multiple is.
+    pub scale: ReplayScale,
     /// Threads of this process.
     pub jobs: u32,
     /// Requests outstanding at most; absent for what fits into 1 GiB.
@@ -52,6 +59,8 @@ pub struct ReplayPlan {
     pub region_bytes: u64,
     /// The longest request.
     pub largest_bytes: u32,
+    /// How many requests were in flight when they were recorded, while any was.
+    depth: Option<f64>,
     request: ReplayRequest,
     replay: Replay,
 }
@@ -61,7 +70,7 @@ pub struct ReplayPlan {
 /// # Errors
 /// If a request is too long, or parts cannot share the load.
 pub fn plan(request: &ReplayRequest, survey: &Survey, replay: &Replay) -> Result<ReplayPlan, PlanError> {
-    let load = load(survey, replay);
+    let load = load(request.scale, survey, replay);
     let largest_bytes =
         u32::try_from(survey.replayed.largest_bytes).unwrap_or(u32::MAX).max(replay.selection.unit_bytes);
     let times = match &request.times {
@@ -72,15 +81,24 @@ pub fn plan(request: &ReplayRequest, survey: &Survey, replay: &Replay) -> Result
         RateRange::Between { lowest, highest } => format!("x{lowest}-{highest}"),
     };
     let name = replay.path.file_stem().map_or_else(|| "trace".to_owned(), |stem| stem.to_string_lossy().into_owned());
+    let times = match request.scale {
+        ReplayScale::Pace => times,
+        ReplayScale::Copies => format!("{times}-copies"),
+    };
+    let times = if request.is_fast { "fast".to_owned() } else { times };
     let words = [super::plain(&name), times];
     let plan = ReplayPlan {
         head: RunHead::new(&request.tags, words, request.seed, Load::Replay(load.clone()), [])?,
         load,
-        region_bytes: replay.placement.size_bytes(survey),
+        region_bytes: replay.placement.size_bytes(),
         largest_bytes,
+        depth: survey.depth,
         request: request.clone(),
         replay: replay.clone(),
     };
+    if request.is_fast && survey.depth.is_none() && request.depth.is_none() {
+        return Err(PlanError::ReplayDepthUnknown);
+    }
     let jobs = request.jobs.saturating_mul(request.share.parts);
     if jobs > MAX_JOBS || plan.depth() > MAX_DEPTH {
         return Err(PlanError::ReplayTooDeep { jobs, depth: plan.depth(), most_jobs: MAX_JOBS, most: MAX_DEPTH });
@@ -91,17 +109,15 @@ pub fn plan(request: &ReplayRequest, survey: &Survey, replay: &Replay) -> Result
     Ok(plan)
 }
 
-fn load(survey: &Survey, replay: &Replay) -> ReplayLoad {
+fn load(scale: ReplayScale, survey: &Survey, replay: &Replay) -> ReplayLoad {
     let window = &replay.selection.window_ns;
-    let end = window.end.min(survey.end.duration_ns.unwrap_or(u64::MAX));
-    // A trace that does not say how long it is ends with its last request.
-    let end = if end == u64::MAX { survey.recorded.last_ns + 1 } else { end };
+    let laps = u64::from(replay.laps.max(1));
     let kinds = [TraceKind::Read, TraceKind::Write, TraceKind::Flush].into_iter().map(|kind| {
         let latency = &survey.latencies[kind.index()];
         RecordedKind {
             kind: kind.name().to_owned(),
-            requests: survey.replayed.of(kind),
-            bytes: survey.replayed.bytes[kind.index()],
+            requests: survey.replayed.of(kind) * laps,
+            bytes: survey.replayed.bytes[kind.index()].saturating_mul(laps),
             latency: (latency.count() > 0).then(|| latency.clone()),
         }
     });
@@ -110,24 +126,72 @@ fn load(survey: &Survey, replay: &Replay) -> ReplayLoad {
         source: survey.header.source.clone(),
         began: survey.header.began,
         from_ns: Nanos(window.start),
-        duration_ns: Nanos(end.saturating_sub(window.start).max(1)),
+        duration_ns: Nanos(replay.lap_ns.saturating_mul(laps)),
         is_part: window.start > 0 || window.end < survey.end.duration_ns.unwrap_or(survey.whole_ns),
-        fua_writes: survey.replayed.fua_writes,
+        fua_writes: survey.replayed.fua_writes * laps,
         devices: survey.header.devices.iter().map(|device| device.name.clone()).collect(),
         placement: replay.placement.kind(),
         shared_pct: replay.placement.shared_pct(survey),
         reads_only: replay.selection.reads_only,
-        discards: survey.recorded.of(TraceKind::Discard),
-        lengthened: survey.lengthened,
+        discards: survey.recorded.of(TraceKind::Discard) * laps,
+        lengthened: survey.lengthened * laps,
         kinds: kinds.filter(|kind| kind.requests > 0).collect(),
-        by_second: survey.by_second.clone(),
+        by_second: by_second(survey, replay),
+        scale,
+        laps: replay.laps.max(1),
+        chained: replay.chains.as_ref().map(|chains| ReplayChains {
+            streams: u32::try_from(chains.count()).unwrap_or(u32::MAX),
+            requests: chains.requests * laps,
+        }),
     }
+}
+
+/// How long a lap of a window is when it is replayed as it was recorded, in nanoseconds.
+pub fn lap_ns(survey: &Survey, window: &Range<u64>) -> u64 {
+    let end = window.end.min(survey.end.duration_ns.unwrap_or(u64::MAX));
+    // A trace that does not say how long it is ends with its last request.
+    let end = if end == u64::MAX { survey.recorded.last_ns + 1 } else { end };
+    end.saturating_sub(window.start).max(1)
+}
+
+/// Seconds of all laps that are kept.
+const MAX_SECONDS: usize = 7 * 86_400;
+
+/// Requests by second of all laps. A lap that ends within a second has the others' seconds begin within one.
+fn by_second(survey: &Survey, replay: &Replay) -> Vec<u32> {
+    if replay.laps <= 1 {
+        return survey.by_second.clone();
+    }
+    let mut sums: Vec<f64> = Vec::new();
+    for lap in 0..replay.laps {
+        let begin_s = (u64::from(lap) * replay.lap_ns) as f64 / 1e9;
+        for (second, count) in survey.by_second.iter().enumerate() {
+            // The last second of a lap is as short as it was.
+            let length_s = (replay.lap_ns as f64 / 1e9 - second as f64).clamp(1e-9, 1.0);
+            let from_s = begin_s + second as f64;
+            let first = from_s.floor();
+            let in_first = ((first + 1.0 - from_s) / length_s).min(1.0);
+            if first as usize + 1 >= MAX_SECONDS {
+                break;
+            }
+            sums.resize(sums.len().max(first as usize + 2), 0.0);
+            sums[first as usize] += f64::from(*count) * in_first;
+            sums[first as usize + 1] += f64::from(*count) * (1.0 - in_first);
+        }
+    }
+    while sums.last().is_some_and(|last| *last < 0.5) {
+        sums.pop();
+    }
+    sums.into_iter().map(|sum| sum.round() as u32).collect()
 }
 
 impl ReplayPlan {
     /// Requests outstanding at most.
     fn depth(&self) -> u32 {
-        let usual = open_loop_depth(self.largest_bytes);
+        let usual = match self.depth {
+            Some(recorded) if self.request.is_fast => (recorded.ceil() as u32).clamp(1, MAX_DEPTH),
+            _ => open_loop_depth(self.largest_bytes),
+        };
         self.request.depth.unwrap_or(usual).max(self.request.jobs.saturating_mul(self.request.share.parts))
     }
 
@@ -158,12 +222,25 @@ impl ReplayPlan {
     fn step(&self, index: u32, times: f64) -> StepPlan<ReplayShape> {
         let ReplayRequest { jobs, share, is_simulated, .. } = self.request;
         let (per_s, most) = (times * self.load.rate_per_s(), self.depth());
+        let pace = Pace::Open { rate_per_s: per_s, arrival: Arrival::Recorded };
         let lanes = if is_simulated { share.parts } else { jobs * share.parts };
-        let replay = Replay { times, lead_in_ns: LEAD_IN.0, ..self.replay.clone() };
+        let scale = match self.load.scale {
+            ReplayScale::Pace => Scale::Pace(times),
+            ReplayScale::Copies => Scale::Copies(times),
+        };
+        let replay = Replay { scale, lead_in_ns: LEAD_IN.0, ..self.replay.clone() };
+        if self.request.is_fast {
+            return self.fast_step(index, lanes).of_part(share);
+        }
         let step = StepPlan {
             index,
             label: format!("x{}", (times * 1_000.0).round() / 1_000.0),
-            load: Intensity { sessions: Some(most), rate_operations_per_s: Some(per_s), ..Intensity::default() },
+            load: Intensity {
+                sessions: Some(most),
+                rate_operations_per_s: Some(per_s),
+                arrival: pace.arrival(),
+                ..Intensity::default()
+            },
             level: Some(Level::Io(IoLevel::Rate { per_s, most })),
             like: None,
             shape: ReplayShape { source: Arc::new(replay), streams: lanes, slots: most },
@@ -171,17 +248,48 @@ impl ReplayPlan {
             work_loop: None,
             warmup: LEAD_IN,
             duration: self.time(times),
-            pace: Pace::Recorded { rate_per_s: per_s },
+            pace,
             lanes: jobs,
             share: Share::WHOLE,
         };
         step.of_part(share)
     }
 
+    /// All requests, each when an earlier one ends.
+    fn fast_step(&self, index: u32, lanes: u32) -> StepPlan<ReplayShape> {
+        let (depth, jobs) = (self.depth(), self.request.jobs);
+        let replay = Replay { shared: Arc::default(), ..self.replay.clone() };
+        StepPlan {
+            index,
+            label: "fast".to_owned(),
+            load: Intensity { sessions: Some(depth), ..Intensity::default() },
+            level: Some(Level::Io(IoLevel::Depth(depth))),
+            like: None,
+            shape: ReplayShape { source: Arc::new(replay), streams: lanes, slots: depth },
+            seed: self.head.seed,
+            work_loop: None,
+            // Every request counts.
+            warmup: Nanos(0),
+            duration: self.longest_fast(),
+            pace: Pace::Closed,
+            lanes: jobs,
+            share: Share::WHOLE,
+        }
+    }
+
+    /// The end of a replay as fast as possible that does not come to its own.
+    fn longest_fast(&self) -> Nanos {
+        Nanos(self.load.duration_ns.0.saturating_mul(10)).max(Nanos::seconds(60))
+    }
+
     /// How long a window is at a multiple: whole milliseconds, so that the last request is within it.
     pub fn time(&self, times: f64) -> Nanos {
-        let ms = (self.load.duration_ns.0 as f64 / times / 1e6).ceil().max(1.0);
-        Nanos::millis(ms as u64)
+        let duration_ns = self.load.duration_ns.0 as f64;
+        let ns = match self.load.scale {
+            ReplayScale::Pace => duration_ns / times,
+            ReplayScale::Copies => duration_ns + (times.ceil() - 1.0).max(0.0) * COPY_SHIFT_NS as f64,
+        };
+        Nanos::millis((ns / 1e6).ceil().max(1.0) as u64)
     }
 
     /// How long its longest step takes.
@@ -191,6 +299,11 @@ impl ReplayPlan {
             RateRange::Between { lowest, .. } => *lowest,
         };
         Nanos(self.time(slowest).0.saturating_add(LEAD_IN.0))
+    }
+
+    /// Devices of the trace that are left out.
+    pub fn without(&self) -> &BTreeSet<u16> {
+        &self.replay.selection.without
     }
 
     /// Why the trace could not be read to its end, if so.

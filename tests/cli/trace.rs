@@ -328,3 +328,128 @@ fn a_window_beyond_the_end_ends_with_the_trace() {
     assert!(plan.stdout.contains("a.trace in 999 ms: 750 reads, 250 writes"), "{plan}");
     refused(&place.run(&[&words[..], &["--jobs", "2000"]].concat()), "2000 threads");
 }
+
+/// The operations of a step that ended in its window or were waited for, and how long 99 of 100 took from when they were due.
+fn ended_of(step: &Value, kind: &str) -> (u64, f64) {
+    let of = |list: &str| step[list].as_array().into_iter().flatten().find(|one| one["kind"] == kind).cloned();
+    let (done, late) = (of("operations").unwrap_or_default(), of("outstanding").unwrap_or_default());
+    let count = |one: &Value| one["service"]["count"].as_u64().unwrap_or(0);
+    let max = |one: &Value| one["response"]["max_ns"].as_f64().unwrap_or(0.0) / 1e6;
+    (count(&done) + count(&late), max(&done).max(max(&late)))
+}
+
+#[test]
+fn more_of_a_trace_is_copies_or_laps_and_all_of_it_is_sent() {
+    let place = with_trace();
+    let words = ["io", "replay", "a.trace", "--path", "sim:service=200us,servers=8,clock=simulated", "--quiet"];
+    let copies = place.done(&[&words[..], &["--times", "2.5", "--copies", "--json"]].concat()).run();
+    // The third copy has every second request, so each write and every third read.
+    assert_eq!(counts(&copies["steps"][0]), [("read".to_owned(), 3_500), ("write".to_owned(), 1_500)]);
+    let report = place.done(&["report", "last"]);
+    assert!(report.stdout.contains("is faithful: all 5,000 requests were sent"), "{report}");
+    let laps = place.done(&[&words[..], &["--loop", "3", "--json"]].concat()).run();
+    assert_eq!(counts(&laps["steps"][0]), [("read".to_owned(), 4_500), ("write".to_owned(), 1_500)]);
+    assert_eq!(laps["steps"][0]["window"]["duration_ns"].as_u64().map(|ns| ns / 1_000_000), Some(5_998));
+    let by_second: Vec<u64> = laps["load"]["by_second"].as_array().unwrap().iter().filter_map(Value::as_u64).collect();
+    assert_eq!((by_second.len(), by_second.iter().sum()), (6, 6_000));
+}
+
+#[test]
+fn as_fast_as_possible_ends_with_the_last_request() {
+    let place = with_trace();
+    let words = ["io", "replay", "a.trace", "--as-fast-as-possible", "--quiet"];
+    let simulated = "sim:service=1ms,servers=8,clock=simulated";
+    refused(&place.run(&[&words[..], &["--path", simulated]].concat()), "the trace has no latencies");
+    refused(&place.run(&[&words[..], &["--path", simulated, "--times", "2"]].concat()), "--times");
+    let run = place.done(&[&words[..], &["--path", simulated, "--depth", "4", "--json"]].concat()).run();
+    let step = &run["steps"][0];
+    assert_eq!(counts(step), [("read".to_owned(), 1_500), ("write".to_owned(), 500)]);
+    // 2,000 requests, four at a time, each for a millisecond.
+    assert_eq!(step["window"]["duration_ns"].as_u64().map(|ns| ns / 1_000_000), Some(500));
+    let report = place.done(&["report", "last"]);
+    assert!(report.stdout.contains("2,000 of 2,000 requests were sent, each when an earlier one ended"), "{report}");
+    let file = ["--path", "r.dat", "--size", "16M", "--depth", "4", "--jobs", "2", "--json"];
+    let run = place.done(&[&words[..], &file].concat()).run();
+    assert_eq!([ended_of(&run["steps"][0], "read").0, ended_of(&run["steps"][0], "write").0], [1_500, 500]);
+}
+
+/// A trace in the form of MSR: a log on disk 1 that writes each millisecond and waits for half of that, and beside some of its writes a read
+/// on disk 0.
+fn msr(writes: u64, read_every: u64) -> String {
+    let mut text = String::new();
+    for number in 0..writes {
+        let at = 128_166_372_000_000_000 + number * 10_000;
+        if number % read_every == 0 {
+            let _ = writeln!(text, "{at},host,0,Read,{},8192,1000", number * 7_919 % 1_000 * 8_192);
+        }
+        let _ = writeln!(text, "{},host,1,Write,{},8192,5000", at + 100, number * 8_192);
+    }
+    text
+}
+
+#[test]
+fn a_log_that_waited_for_its_answers_does_so_again() {
+    let place = Place::on_disk();
+    place.write("msr.csv", &msr(200, 100));
+    place.done(&["trace", "convert", "msr.csv", "-o", "m.trace", "--quiet"]);
+    // A write takes twice the time between two of them, so a log that does not wait has a queue.
+    let words = ["io", "replay", "m.trace", "--path", "sim:service=2ms,servers=1,clock=simulated", "--quiet", "--json"];
+    let alone = ["--map", "host_0=none"];
+    let open = place.done(&words).run();
+    let ordered = place.done(&[&words[..], &["--keep-order"]].concat()).run();
+    let (sent, open_ms) = ended_of(&open["steps"][0], "write");
+    let (kept, ordered_ms) = ended_of(&ordered["steps"][0], "write");
+    assert_eq!((sent, kept), (200, 200), "each is sent, the last ones after the window");
+    assert_eq!((&ordered["load"]["chained"]["streams"], &open["load"]["chained"]), (&1.into(), &Value::Null));
+    assert!(open_ms > 100.0 && ordered_ms < 10.0, "{open_ms} ms, in order {ordered_ms} ms");
+    refused(&place.run(&[&words[..], &alone].concat()), "`--map`");
+}
+
+#[test]
+fn devices_of_a_trace_go_to_the_paths_that_the_user_names() {
+    let place = Place::on_disk();
+    place.write("msr.csv", &msr(100, 1));
+    place.done(&["trace", "convert", "msr.csv", "-o", "m.trace", "--quiet"]);
+    let header = place.done(&["trace", "show", "m.trace", "--json", "--quiet"]).json();
+    let names: Vec<&str> =
+        header["header"]["devices"].as_array().unwrap().iter().filter_map(|device| device["name"].as_str()).collect();
+    let [reads, log] = names[..] else { panic!("{names:?}") };
+    let words = ["io", "replay", "m.trace", "--path", "a.dat", "--path", "b.dat", "--size", "32M", "--quiet"];
+    let map = |device: &str, path: &str| format!("{device}={path}");
+    let both = [map(reads, "b.dat"), map(log, "a.dat")];
+    let run = place.done(&[&words[..], &["--map", &both[0], "--map", &both[1], "--json"]].concat()).run();
+    assert_eq!(counts(&run["steps"][0]), [("read".to_owned(), 100), ("write".to_owned(), 100)]);
+    // What was written lies at the beginning of the log's file, and its reads went to the other.
+    let without =
+        place.done(&[&words[..], &["--map", &both[1], "--map", &map(reads, "none"), "--json"]].concat()).run();
+    assert_eq!(counts(&without["steps"][0]), [("write".to_owned(), 100)]);
+    assert!(without["notes"].to_string().contains(&format!("requests of {reads} are left out")), "{without}");
+    refused(&place.run(&[&words[..], &["--map", &both[0]]].concat()), &format!("names no path for device `{log}`"));
+    let elsewhere = map(log, "c.dat");
+    refused(&place.run(&[&words[..], &["--map", &both[0], "--map", &elsewhere]].concat()), "a path that is not used");
+    refused(&place.run(&[&words[..], &["--map", "sdz=a.dat"]].concat()), "the trace has no device `sdz`");
+    refused(&place.run(&[&words[..], &["--map", &both[0], "--map", &both[0]]].concat()), "twice");
+}
+
+#[test]
+fn a_trace_whose_rate_swings_gets_a_verdict() {
+    let place = Place::on_disk();
+    let mut text = String::new();
+    let mut at_us = 1_577_808_000_000_000_u64;
+    for second in 0..20 {
+        let per_s = if second / 5 % 2 == 0 { 100 } else { 1_000 };
+        for request in 0..per_s {
+            let _ = writeln!(text, "4,R,{},8192,{}", request * 8_192, at_us + request * 1_000_000 / per_s);
+        }
+        at_us += 1_000_000;
+    }
+    place.write("swings.csv", &text);
+    place.done(&["trace", "convert", "swings.csv", "-o", "s.trace", "--quiet"]);
+    let storage = "sim:service=500us,servers=8,clock=simulated";
+    let words = ["io", "replay", "s.trace", "--path", storage, "--limit", "p99=5ms", "--quiet"];
+    let answer = place.run(&words);
+    assert_eq!(answer.code, Some(0), "{answer}");
+    assert!(answer.stdout.contains("p99") && !answer.stdout.contains("not reliable"), "{answer}");
+    let slow = place.run(&[&words[..6], &["p99=100us", "--quiet"]].concat());
+    assert_eq!(slow.code, Some(1), "{slow}");
+}

@@ -112,6 +112,11 @@ impl<'a> Stretch<'a> {
         stretches
     }
 
+    /// Whether the target alone can change its rate: a trace changes it as well.
+    fn is_free(&self) -> bool {
+        !self.0.iter().any(|step| replay::is_of_trace(step))
+    }
+
     fn labels(&self) -> Vec<String> {
         self.0.iter().map(|step| step.label.clone()).collect()
     }
@@ -169,19 +174,13 @@ fn length(intervals: &[&Interval]) -> Nanos {
 
 /// Every burst in the run, in the order in which they happened.
 pub(super) fn bursts(run: &Run) -> Vec<BurstFound> {
-    if replay::is_of_trace(run) {
-        return Vec::new();
-    }
-    Stretch::all(run).iter().filter_map(burst).collect()
+    Stretch::all(run).iter().filter(|stretch| stretch.is_free()).filter_map(burst).collect()
 }
 
 /// Every rise in the run.
 pub(super) fn rises(run: &Run) -> Vec<RateRose> {
-    if replay::is_of_trace(run) {
-        return Vec::new();
-    }
     let words = Vocabulary::of(run);
-    Stretch::all(run).iter().filter_map(|stretch| rise(stretch, words)).collect()
+    Stretch::all(run).iter().filter(|stretch| stretch.is_free()).filter_map(|stretch| rise(stretch, words)).collect()
 }
 
 fn burst(stretch: &Stretch<'_>) -> Option<BurstFound> {

@@ -38,8 +38,7 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
         let labels = bursts.iter().flat_map(|burst| &burst.steps).chain(rises.iter().flat_map(|rise| &rise.steps));
         labels.into_iter().any(|label| *label == step.label) || stopped(step).is_some()
     };
-    let is_free = !replay::is_of_trace(run);
-    let unsteady = worst(run, |step| steadiness::unsteady(step).filter(|_| is_free && !explained(step)));
+    let unsteady = worst(run, |step| steadiness::unsteady(step).filter(|_| !explained(step)));
     findings.extend(unsteady.map(|(steps, most)| Finding::NotSteady(NotSteady { steps, most })));
     findings.extend(worst(run, stopped).map(|(steps, longest)| Finding::HeldUp(HeldUp { steps, longest })));
     // What stopped after a failure that was caused is its cost, and is said of it.
@@ -390,7 +389,10 @@ fn stall_inside(step: &Step) -> Option<Nanos> {
     if (operations as f64) < OPERATIONS_PER_INTERVAL * seconds.len() as f64 {
         return None;
     }
+    // Where a trace has pauses, nothing stalled unless something was under way all the while.
+    let longest_ns = Figures(step).response().and_then(|times| times.max_ns());
     steadiness::longest_pause(&seconds)
+        .filter(|pause| !replay::is_of_trace(step) || longest_ns.is_some_and(|longest_ns| longest_ns >= pause.0))
 }
 
 impl Message for Stalled {

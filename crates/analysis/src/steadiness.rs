@@ -2,7 +2,7 @@
 //! for the window of one step and for a soak of many rounds.
 
 use super::message::list;
-use super::{Finding, Message, Series, Vocabulary};
+use super::{Finding, Message, Series, Vocabulary, replay};
 use crate::Rule;
 use crate::Severity;
 use model::record::Workload;
@@ -101,8 +101,11 @@ pub(super) fn rate_of(seconds: &[(u64, u64)]) -> Option<f64> {
 }
 
 /// How far the rate of operations strays inside the window of a step, if it is beyond the limits; absent too where too little
-/// was counted to tell.
+/// was counted to tell, and where a trace says how it changes.
 pub(super) fn unsteady(step: &Step) -> Option<Excursion> {
+    if replay::is_of_trace(step) {
+        return None;
+    }
     let seconds = operations_of(&seconds_inside(step));
     let total: u64 = seconds.iter().map(|(operations, _)| operations).sum();
     if (total as f64) < OPERATIONS_PER_ROUND * ROUNDS as f64 {

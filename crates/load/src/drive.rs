@@ -4,12 +4,13 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
+use super::order::Order;
 use super::waiting::UnderWay;
 use super::{Pace, StepPlan, Stop};
 use measure::{Clock, EndedOperation, KEPT_LONG, LaneRecorder, Outbox, Reservoir, Timeline};
 use model::record::{Histogram, LONG_NS, Outstanding, Unended};
 use model::units::Nanos;
-use model::workload::{Arrivals, Drawn, Operation, Shape, Stream};
+use model::workload::{After, Arrival, Arrivals, Drawn, DueNext, Operation, Shape, Stream};
 use targets::{Finished, Lane, OperationResult, TargetError};
 
 /// Operations started before the clock is read again.
@@ -84,6 +85,8 @@ impl LaneReport {
 /// So long after the window a target that still works on what it was asked is waited for. Storage that is held up gets over it, and what
 /// comes after is then not measured beside the rest of this.
 const LATE_PATIENCE_NS: u64 = 10_000_000_000;
+/// So long after the window an operation is still sent that only waited for the one before it in its chain.
+const LATE_CHAIN_NS: u64 = 1_000_000_000;
 /// How often a target that is late is asked again.
 const ASK_AGAIN_NS: u64 = 20_000_000;
 
@@ -94,8 +97,19 @@ struct SessionState<O> {
     due_ns: u64,
     sent_ns: u64,
     is_under_way: bool,
+    /// The chain that its operation belongs to.
+    chain: Option<u64>,
     /// Operations left of the work loop.
     left: u64,
+}
+
+/// An operation that is due.
+struct DueNow<O> {
+    due_ns: u64,
+    /// What to do, where that is known.
+    drawn: Option<Drawn<O>>,
+    /// The chain that it belongs to.
+    chain: Option<u64>,
 }
 
 /// What says when operations are due.
@@ -128,6 +142,10 @@ pub(super) struct Driver<'a, S: Shape> {
     next_due_ns: u64,
     /// What is due then, where a stream says both.
     next_drawn: Option<Drawn<S::Operation>>,
+    /// What it waits for besides.
+    next_after: Option<After>,
+    /// Operations that wait for others to end.
+    order: Order<S::Operation>,
     /// Operations that failed since the last one that did not.
     errors: u64,
     /// When a session was free again after the window had closed.
@@ -154,15 +172,16 @@ impl<'a, S: Shape> Driver<'a, S> {
                 due_ns: 0,
                 sent_ns: 0,
                 is_under_way: false,
+                chain: None,
                 left: plan.work_loop.unwrap_or(u64::MAX),
             })
             .collect();
         let due = match plan.pace {
             Pace::Closed => Due::WhenReady,
+            Pace::Open { arrival: Arrival::Recorded, .. } => Due::AsRecorded,
             Pace::Open { rate_per_s, arrival } => {
                 Due::AtRate(Arrivals::new(rate_per_s, arrival, part.lane, part.lanes, plan.seed))
             }
-            Pace::Recorded { .. } => Due::AsRecorded,
         };
         let mut driver = Self {
             plan,
@@ -179,6 +198,8 @@ impl<'a, S: Shape> Driver<'a, S> {
             due,
             next_due_ns: u64::MAX,
             next_drawn: None,
+            next_after: None,
+            order: Order::default(),
             errors: 0,
             free_at_ns: None,
             report: LaneReport::default(),
@@ -200,7 +221,8 @@ impl<'a, S: Shape> Driver<'a, S> {
         } else if self.is_whole() {
             result = self.drain(lane, stop, drain);
         }
-        self.count_unended(result.is_ok() && self.is_whole() && !stop.is_asked());
+        let were_awaited = result.is_ok() && self.is_whole() && !stop.is_asked();
+        self.count_unended(were_awaited);
         // Whatever happened, what was measured is handed over.
         self.recorder.advance(self.clock.now_ns().max(self.timeline.closed_at_ns()));
         self.count_backlog();
@@ -212,27 +234,36 @@ impl<'a, S: Shape> Driver<'a, S> {
     }
 
     /// Whether the window came to its end, and was not closed since something failed or the user wanted an end.
-    fn is_whole(&self) -> bool {
+    fn is_whole(&mut self) -> bool {
         let scheduled_ns = self.timeline.window_start_ns().saturating_add(self.plan.duration.0);
-        self.timeline.closed_at_ns() >= scheduled_ns || self.plan.work_loop.is_some()
+        let is_over = self.timeline.closed_at_ns() >= scheduled_ns || self.plan.work_loop.is_some();
+        is_over || self.streams.iter_mut().any(Stream::is_over)
     }
 
     /// Waits for what was under way when the window closed: how long it takes belongs to the answer, a stall at the end above all. What it
     /// comes to after an error or a request to end is not waited for.
     fn drain(&mut self, lane: &mut dyn Lane<S::Operation>, stop: &Stop, drain: Nanos) -> Result<(), TargetError> {
-        let until_ns = self.timeline.closed_at_ns().saturating_add(drain.0);
+        let closed_at_ns = self.timeline.closed_at_ns();
+        let (until_ns, chained_until_ns) = (closed_at_ns.saturating_add(drain.0), closed_at_ns + LATE_CHAIN_NS);
         let mut finished = Vec::new();
         loop {
             let left = self.sessions.iter().filter(|session| session.is_under_way).count();
             self.under_way.set(left);
-            if left == 0 || stop.is_asked() {
-                break;
-            }
             let now = self.clock.now_ns();
-            if now >= until_ns {
+            let held_ns = Some(self.order.next_due_ns()).filter(|held_ns| *held_ns <= chained_until_ns);
+            if (left == 0 && held_ns.is_none()) || stop.is_asked() || now >= until_ns {
                 break;
             }
-            lane.poll(until_ns.min(now + ASK_AGAIN_NS), &mut self.recorder, &mut finished)?;
+            if held_ns.is_some_and(|held_ns| held_ns <= now)
+                && let Some(session) = self.sessions.iter().position(|session| !session.is_under_way)
+                && let Some(DueNext { due_ns, drawn, after }) = self.order.take()
+            {
+                let due = DueNow { due_ns, drawn: Some(drawn), chain: after.map(|after| after.chain) };
+                self.start_late(lane, session as u32, due)?;
+                continue;
+            }
+            let instant_ns = until_ns.min(now + ASK_AGAIN_NS).min(held_ns.unwrap_or(u64::MAX).max(now + 1));
+            lane.poll(instant_ns, &mut self.recorder, &mut finished)?;
             finished.drain(..).for_each(|done| self.finish_late(&done));
         }
         Ok(())
@@ -242,6 +273,9 @@ impl<'a, S: Shape> Driver<'a, S> {
     fn finish_late(&mut self, done: &Finished) {
         let state = &mut self.sessions[done.session as usize];
         state.is_under_way = false;
+        if let Some(chain) = state.chain.take() {
+            self.order.ended(chain, done.at_ns);
+        }
         self.free_at_ns.get_or_insert(done.at_ns);
         let since = |began_ns: u64| done.at_ns.saturating_sub(began_ns).saturating_sub(done.paused_ns);
         let (service_ns, response_ns) = (since(state.sent_ns).saturating_sub(done.connecting_ns), since(state.due_ns));
@@ -340,8 +374,9 @@ impl<'a, S: Shape> Driver<'a, S> {
             instant = instant.min(*wakes_ns);
         }
         if !self.ready.is_empty() {
-            instant = instant.min(self.next_due_ns);
-            if self.next_due_ns.saturating_sub(now) < AWAKE_NS && !self.clock.is_simulated() {
+            let next_due_ns = self.next_due_ns.min(self.order.next_due_ns());
+            instant = instant.min(next_due_ns);
+            if next_due_ns.saturating_sub(now) < AWAKE_NS && !self.clock.is_simulated() {
                 return 0;
             }
         }
@@ -361,7 +396,16 @@ impl<'a, S: Shape> Driver<'a, S> {
     /// for all of the bursts: what is sent last counts from before the first, never from too late.
     fn start_ready(&mut self, lane: &mut dyn Lane<S::Operation>, now: u64) -> Result<bool, TargetError> {
         for _ in 0..BURST {
-            let Some((session, since_ns)) = self.ready.pop_front() else { return Ok(false) };
+            let Some((session, since_ns)) = self.ready.front().copied() else { return Ok(false) };
+            let stream = self.sessions[session as usize].stream as usize;
+            if self.streams[stream].is_over() {
+                // All streams of such a load have one source: what is under way elsewhere is waited for.
+                if self.sessions.iter().all(|session| !session.is_under_way) {
+                    self.timeline.close(now);
+                }
+                return Ok(false);
+            }
+            self.ready.pop_front();
             self.report.idle_session_ns += now.saturating_sub(since_ns.max(self.timeline.window_start_ns()));
             // A session that thought was due when it had thought enough, however late it is sent.
             let thought = self.sessions[session as usize].drawn.is_some_and(|drawn| drawn.think_ns > 0);
@@ -374,30 +418,62 @@ impl<'a, S: Shape> Driver<'a, S> {
     /// started.
     fn start_due(&mut self, lane: &mut dyn Lane<S::Operation>, now: u64) -> Result<bool, TargetError> {
         for _ in 0..BURST {
-            if self.next_due_ns > now {
+            if self.ready.is_empty() {
                 return Ok(false);
             }
+            let Some(due) = self.next_due(now) else { return Ok(false) };
             let Some((session, since_ns)) = self.ready.pop_front() else { return Ok(false) };
-            let (due_ns, drawn) = (self.next_due_ns, self.next_drawn.take());
-            self.draw_arrival();
+            let due_ns = due.due_ns;
             self.recorder.schedule_lag(now - due_ns, now.saturating_sub(due_ns.max(since_ns)));
-            self.start(lane, session, drawn, (due_ns, now))?;
+            self.sessions[session as usize].chain = due.chain;
+            self.start(lane, session, due.drawn, (due_ns, now))?;
         }
         Ok(true)
+    }
+
+    /// Open loop: the next operation that is due by now.
+    fn next_due(&mut self, now: u64) -> Option<DueNow<S::Operation>> {
+        loop {
+            let held_ns = self.order.next_due_ns();
+            if held_ns <= now && held_ns <= self.next_due_ns {
+                let DueNext { due_ns, drawn, after } = self.order.take()?;
+                return Some(DueNow { due_ns, drawn: Some(drawn), chain: after.map(|after| after.chain) });
+            }
+            if self.next_due_ns > now || self.order.is_full() {
+                return None;
+            }
+            let (due_ns, drawn, after) = (self.next_due_ns, self.next_drawn.take(), self.next_after.take());
+            self.draw_arrival();
+            let Some((drawn, after)) = drawn.zip(after) else { return Some(DueNow { due_ns, drawn, chain: None }) };
+            if let Some(next) = self.order.admit(DueNext { due_ns, drawn, after: Some(after) }, after, now) {
+                return Some(DueNow { due_ns: next.due_ns, drawn: Some(next.drawn), chain: Some(after.chain) });
+            }
+        }
     }
 
     /// Recorded operations that fell due before the window closed and while this thread was waking up: none of them is to be missing. They
     /// are under way when it closes, as others are.
     fn start_last(&mut self, lane: &mut dyn Lane<S::Operation>) -> Result<(), TargetError> {
-        while matches!(self.due, Due::AsRecorded) && self.next_due_ns < self.timeline.closed_at_ns() {
+        let last_ns = self.timeline.closed_at_ns().saturating_sub(1);
+        while matches!(self.due, Due::AsRecorded) && !self.ready.is_empty() {
+            let Some(due) = self.next_due(last_ns) else { break };
             let Some((session, _)) = self.ready.pop_front() else { break };
-            let (due_ns, drawn) = (self.next_due_ns, self.next_drawn.take());
-            self.draw_arrival();
-            let now = self.clock.now_ns();
-            self.report.last_lag.record(now.saturating_sub(due_ns));
-            self.start(lane, session, drawn, (due_ns, now))?;
+            self.start_late(lane, session, due)?;
         }
         Ok(())
+    }
+
+    /// Starts an operation after the window has closed.
+    fn start_late(
+        &mut self,
+        lane: &mut dyn Lane<S::Operation>,
+        session: u32,
+        due: DueNow<S::Operation>,
+    ) -> Result<(), TargetError> {
+        let now = self.clock.now_ns();
+        self.report.last_lag.record(now.saturating_sub(due.due_ns));
+        self.sessions[session as usize].chain = due.chain;
+        self.start(lane, session, due.drawn, (due.due_ns, now))
     }
 
     fn start(
@@ -425,6 +501,9 @@ impl<'a, S: Shape> Driver<'a, S> {
         let Finished { session, at_ns, paused_ns, connecting_ns, block_touches, result } = done;
         let state = &mut self.sessions[session as usize];
         state.is_under_way = false;
+        if let Some(chain) = state.chain.take() {
+            self.order.ended(chain, at_ns);
+        }
         let drawn = state.drawn.expect("only started operations finish");
         let kind = drawn.operation.kind_index();
         let since = |began_ns: u64| at_ns.saturating_sub(began_ns).saturating_sub(paused_ns);
@@ -475,9 +554,9 @@ impl<'a, S: Shape> Driver<'a, S> {
         let after_ns = match &mut self.due {
             Due::WhenReady => return,
             Due::AtRate(arrivals) => Some(arrivals.next_ns()),
-            Due::AsRecorded => self.streams.first_mut().and_then(Stream::draw_due).map(|(after_ns, drawn)| {
-                self.next_drawn = Some(drawn);
-                after_ns
+            Due::AsRecorded => self.streams.first_mut().and_then(Stream::draw_due).map(|next| {
+                (self.next_drawn, self.next_after) = (Some(next.drawn), next.after);
+                next.due_ns
             }),
         };
         self.next_due_ns = after_ns.map_or(u64::MAX, |after_ns| self.timeline.start_ns().saturating_add(after_ns));
@@ -491,6 +570,10 @@ impl<'a, S: Shape> Driver<'a, S> {
             true => self.free_at_ns.unwrap_or_else(|| self.clock.now_ns()).max(closed_at_ns),
             false => closed_at_ns,
         };
+        for due_ns in self.order.left().filter(|due_ns| *due_ns >= self.timeline.window_start_ns()) {
+            self.report.backlog_operations += 1;
+            self.report.backlog_ages.record(sent_ns.saturating_sub(due_ns));
+        }
         for _ in 0..COUNTED_ARRIVALS {
             if self.next_due_ns >= self.timeline.closed_at_ns() {
                 return;

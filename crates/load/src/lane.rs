@@ -116,7 +116,7 @@ fn open<'t, S: Shape>(
     };
     let in_batches = match plan.pace {
         Pace::Closed => target.open_batch_lane(range)?,
-        Pace::Open { .. } | Pace::Recorded { .. } => None,
+        Pace::Open { .. } => None,
     };
     if let Some(mut lane) = in_batches {
         lane.prepare(&mut upcoming)?;

@@ -10,6 +10,7 @@ mod batch;
 mod collect;
 mod drive;
 mod lane;
+mod order;
 mod share;
 mod slow;
 mod step;
@@ -98,16 +99,11 @@ impl<S> StepPlan<S> {
 pub enum Pace {
     /// Each session sends its next operation when the last one is done (and thought about).
     Closed,
-    /// Operations fall due when the shape's own streams say, whether or not earlier ones are done: each lane has one stream.
-    Recorded {
-        /// What they say, in operations per second over all sessions and the whole window.
-        rate_per_s: f64,
-    },
     /// Operations fall due at a rate, whether or not earlier ones are done.
     Open {
-        /// Operations per second over all sessions.
+        /// Operations per second over all sessions and the whole window.
         rate_per_s: f64,
-        /// How instants are spread.
+        /// How instants are spread. Recorded ones are said by the shape's own streams, of which each lane has one.
         arrival: Arrival,
     },
 }
@@ -117,7 +113,7 @@ impl Pace {
     pub fn rate_per_s(self) -> Option<f64> {
         match self {
             Self::Closed => None,
-            Self::Open { rate_per_s, .. } | Self::Recorded { rate_per_s } => Some(rate_per_s),
+            Self::Open { rate_per_s, .. } => Some(rate_per_s),
         }
     }
 
@@ -129,7 +125,7 @@ impl Pace {
     /// How instants are spread, where operations fall due at a rate.
     pub fn arrival(self) -> Option<Arrival> {
         match self {
-            Self::Closed | Self::Recorded { .. } => None,
+            Self::Closed => None,
             Self::Open { arrival, .. } => Some(arrival),
         }
     }

@@ -1,5 +1,6 @@
 //! `plimsoll io replay`.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -20,15 +21,16 @@ use crate::cli::recording::Recorded;
 use crate::cli::runner::{self, Beginning, Outline};
 use crate::cli::timed::Timed;
 use crate::cli::{in_turn, limits, say};
-use crate::plan::replay::{ReplayPlan, ReplayRequest, plan};
+use crate::plan::io::Facts;
+use crate::plan::replay::{ReplayPlan, ReplayRequest, lap_ns, plan};
 use load::StepPlan;
 use measure::environment;
 use model::config::io::{DepthList, Durable, IoOptions, Pattern, RateRange};
-use model::record::Timestamp;
+use model::record::{ReplayScale, Timestamp};
 use model::trace::TraceKind;
 use model::units::{Bytes, Nanos, group_thousands};
 use model::workload::replay::ReplayShape;
-use trace::replay::{Placement, Replay, Selection, Survey, survey};
+use trace::replay::{Placement, Region, Replay, Scale, Selection, Survey, survey};
 use trace::{TraceError, TraceFile, TraceSource};
 
 pub(super) const EXAMPLES: &str = "\
@@ -72,6 +74,38 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, help_heading = "Load")]
     reads_only: bool,
 
+    /// Let --times send copies at other addresses, at the recorded pace
+    ///
+    /// Without it, time runs faster. Each copy comes 10 ms after the one before.
+    #[arg(long, help_heading = "Load")]
+    copies: bool,
+
+    /// Replay the trace so many times, one after the other
+    #[arg(long = "loop", value_name = "N", default_value = "1", help_heading = "Load")]
+    laps: NonZeroU32,
+
+    /// Send each request when an earlier one ends, at the recorded depth (closed loop)
+    ///
+    /// It ends with the trace, or after ten times its length.
+    #[arg(long, conflicts_with_all = ["times", "copies", "keep_order"], help_heading = "Load")]
+    as_fast_as_possible: bool,
+
+    /// Hold back requests that waited for an answer when they were recorded
+    ///
+    /// These are long sequential streams, such as a log writer or a scan, that issued each request after the one before.
+    ///
+    /// They keep the time between an answer and the next request, and are never early.
+    #[arg(long, help_heading = "Load")]
+    keep_order: bool,
+
+    /// Send a recorded device's requests to this path: `sda=/dev/sdx` (repeatable)
+    ///
+    /// Every device of the trace needs one. `sda=none` leaves a device out.
+    ///
+    /// Without it, devices lie one behind the other.
+    #[arg(long, value_name = "DEVICE=PATH", help_heading = "Storage")]
+    map: Vec<Mapped>,
+
     /// Threads that share the depth
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Load")]
     jobs: NonZeroU32,
@@ -90,6 +124,27 @@ pub(in crate::cli) struct Arguments {
 
     #[command(flatten)]
     output: OutputArgs,
+}
+
+/// Where the requests of a device go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Mapped {
+    device: String,
+    /// Absent where they are left out.
+    path: Option<PathBuf>,
+}
+
+impl FromStr for Mapped {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some((device, path)) if !device.is_empty() && !path.is_empty() => {
+                Ok(Self { device: device.to_owned(), path: (path != "none").then(|| PathBuf::from(path)) })
+            }
+            _ => Err(format!("`{text}` is not a device and a path, as in `sda=/dev/sdx`")),
+        }
+    }
 }
 
 /// A part of a trace.
@@ -172,7 +227,7 @@ fn prepare(arguments: &Arguments) -> Result<Planned<'_>, Failure> {
     let (storage, fleet) = (volume.storage()?, fleet.join()?);
     fleet.refuse_search(Some(times))?;
     let selection = selection(arguments)?;
-    let survey = survey(trace, &selection).map_err(|error| unreadable(error, trace))?;
+    let survey = survey(trace, &selection, arguments.keep_order).map_err(|error| unreadable(error, trace))?;
     let pattern = match survey.replayed.of(TraceKind::Write) + survey.replayed.of(TraceKind::Flush) {
         0 => Pattern::RandRead,
         _ => Pattern::RandRw,
@@ -180,9 +235,11 @@ fn prepare(arguments: &Arguments) -> Result<Planned<'_>, Failure> {
     let block = UNIT.parse()?;
     let asked = IoOptions { durable: Durable::None, ..volume.asked(&storage, pattern, block, DepthList(vec![1])) };
     let prospect = Prospect::look(&storage, &volume.handling, &asked)?;
-    let capacity = prospect.facts(&asked)?.capacity_bytes;
-    let placement = Placement::choose(&survey, capacity).ok_or_else(|| {
-        let failure = Failure::new(format_args!("the target has {}, too little for this trace", Bytes(capacity)));
+    let regions = regions(arguments, &storage, &survey, &prospect.facts(&asked)?)?;
+    let scale = if arguments.copies { Scale::Copies(most(times)) } else { Scale::Pace(1.0) };
+    let placement = Placement::choose(&survey, &regions, scale.copies()).map_err(|problem| {
+        let failure =
+            Failure::new(format_args!("the target has {}, too little for this trace", Bytes(problem.length_bytes)));
         failure.with_hint(format!(
             "give it at least {}",
             Bytes(survey.replayed.largest_bytes.max(trace::replay::CHUNK_BYTES))
@@ -190,10 +247,15 @@ fn prepare(arguments: &Arguments) -> Result<Planned<'_>, Failure> {
     })?;
     let replay = Replay {
         path: trace.clone(),
+        lap_ns: lap_ns(&survey, &selection.window_ns),
         selection,
         placement: Arc::new(placement),
         lead_in_ns: 0,
-        times: 1.0,
+        scale,
+        laps: arguments.laps.get(),
+        chains: survey.chains.clone().map(Arc::new),
+        is_fast: arguments.as_fast_as_possible,
+        shared: Arc::default(),
         failure: Arc::default(),
     };
     let ((plan, steps), joined) = fleet.plan(seed.given(), &mut |seed| {
@@ -204,6 +266,73 @@ fn prepare(arguments: &Arguments) -> Result<Planned<'_>, Failure> {
     })?;
     limits::check_planned(&output.limits.asked(), &Timed::of_replay(&plan.load))?;
     Ok(Planned { arguments, storage, asked, survey, plan, steps, joined, prospect })
+}
+
+/// The largest multiple.
+fn most(times: &RateRange) -> f64 {
+    match times {
+        RateRange::Each(times) => times.iter().copied().fold(1.0, f64::max),
+        RateRange::Between { highest, .. } => *highest,
+    }
+}
+
+/// Which part of the target each device of the trace has.
+fn regions(arguments: &Arguments, storage: &Storage, survey: &Survey, facts: &Facts) -> Result<Vec<Region>, Failure> {
+    let devices = survey.header.devices.len().max(survey.replayed.extents_bytes.len());
+    let devices = 0..u16::try_from(devices).unwrap_or(u16::MAX);
+    if arguments.map.is_empty() {
+        return Ok(vec![Region { begin_bytes: 0, length_bytes: facts.capacity_bytes, devices: devices.collect() }]);
+    }
+    let paths = storage.paths();
+    if facts.volumes.len() != paths.len() {
+        let failure = Failure::new("`--map` needs paths that lie one behind the other");
+        return Err(failure.with_hint("leave `--stripe`, `--mirror` and `sim:` out".to_owned()));
+    }
+    let mut regions: Vec<Region> = facts
+        .volumes
+        .iter()
+        .map(|span| Region { begin_bytes: span.start, length_bytes: span.end - span.start, devices: Vec::new() })
+        .collect();
+    for device in devices {
+        let name = survey.header.devices.get(usize::from(device)).map_or("?", |device| device.name.as_str());
+        let mapped = arguments.map.iter().find(|mapped| mapped.device == name).ok_or_else(|| {
+            let failure = Failure::new(format_args!("`--map` names no path for device `{name}` of the trace"));
+            failure.with_hint(format!("add `--map {name}=PATH`, or `--map {name}=none` to leave it out"))
+        })?;
+        let Some(path) = &mapped.path else { continue };
+        let number = paths.iter().position(|known| known == path).ok_or_else(|| {
+            let failure = Failure::new(format_args!("`--map {name}={}` names a path that is not used", path.display()));
+            failure.with_hint(format!("add `--path {}`", path.display()))
+        })?;
+        regions[number].devices.push(device);
+    }
+    regions.retain(|region| !region.devices.is_empty());
+    Ok(regions)
+}
+
+/// The devices of the trace that the user leaves out.
+fn without(arguments: &Arguments) -> Result<BTreeSet<u16>, Failure> {
+    if arguments.map.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let file = TraceFile::open(&arguments.trace).map_err(|error| unreadable(error, &arguments.trace))?;
+    let devices = &file.header().devices;
+    let mut without = BTreeSet::new();
+    for (number, mapped) in arguments.map.iter().enumerate() {
+        let place = devices.iter().position(|device| device.name == mapped.device).ok_or_else(|| {
+            let failure = Failure::new(format_args!("the trace has no device `{}`", mapped.device));
+            let names: Vec<&str> = devices.iter().map(|device| device.name.as_str()).take(8).collect();
+            failure.with_hint(format!("it has {}", names.join(", ")))
+        })?;
+        if arguments.map[..number].iter().any(|other| other.device == mapped.device) {
+            let failure = Failure::new(format_args!("`--map` names device `{}` twice", mapped.device));
+            return Err(failure.with_hint("name one path for each device".to_owned()));
+        }
+        if mapped.path.is_none() {
+            without.extend(u16::try_from(place).ok());
+        }
+    }
+    Ok(without)
 }
 
 /// The error of a trace; one of another program has to be converted.
@@ -222,7 +351,8 @@ fn selection(arguments: &Arguments) -> Result<Selection, Failure> {
         None => 0..u64::MAX,
         Some(window) => window_of(window, arguments)?,
     };
-    Ok(Selection { window_ns, reads_only: arguments.reads_only, unit_bytes: 4_096 })
+    let without = without(arguments)?;
+    Ok(Selection { window_ns, reads_only: arguments.reads_only, unit_bytes: 4_096, without })
 }
 
 fn window_of(window: Window, arguments: &Arguments) -> Result<Range<u64>, Failure> {
@@ -244,6 +374,8 @@ fn window_of(window: Window, arguments: &Arguments) -> Result<Range<u64>, Failur
 fn request(arguments: &Arguments, fleet: &Fleet, seed: u64, is_simulated: bool) -> ReplayRequest {
     ReplayRequest {
         times: arguments.times.clone(),
+        is_fast: arguments.as_fast_as_possible,
+        scale: if arguments.copies { ReplayScale::Copies } else { ReplayScale::Pace },
         jobs: arguments.jobs.get(),
         depth: arguments.depth.map(NonZeroU32::get),
         tags: arguments.output.keeping.tags.clone(),
@@ -290,8 +422,11 @@ impl<'a> runner::Work<'a> for Planned<'a> {
             .settings(&plan.head.tags, &plan.head.parameters);
         let described = notes(&plan, &survey).into_iter().fold(described, |it, note| it.fact("note", note));
         Ok(described.rates(Some(&arguments.times), "times its pace", plan.longest(), &steps, |step| {
-            let rate = step.load.rate_operations_per_s.unwrap_or(0.0);
-            format!("{} requests/s on average, at most {} outstanding", group_thousands(rate), step.load.slots())
+            let slots = step.load.slots();
+            match step.load.rate_operations_per_s {
+                Some(rate) => format!("{} requests/s on average, at most {slots} outstanding", group_thousands(rate)),
+                None => format!("{slots} outstanding"),
+            }
         }))
     }
 
@@ -326,6 +461,12 @@ impl<'a> runner::Work<'a> for Planned<'a> {
     }
 }
 
+/// Names of the devices that are left out.
+fn replay_devices_left_out<'a>(plan: &'a ReplayPlan, survey: &'a Survey) -> impl Iterator<Item = &'a str> {
+    let without = plan.without().iter();
+    without.filter_map(|device| survey.header.devices.get(usize::from(*device))).map(|device| device.name.as_str())
+}
+
 /// What the user has to know of what becomes of the requests.
 fn notes(plan: &ReplayPlan, survey: &Survey) -> Vec<String> {
     let load = &plan.load;
@@ -342,6 +483,23 @@ fn notes(plan: &ReplayPlan, survey: &Survey) -> Vec<String> {
     }
     if load.lengthened > 0 {
         notes.push(format!("{} requests were not multiples of {UNIT} and are rounded up", count(load.lengthened)));
+    }
+    if let Some(chained) = load.chained {
+        notes.push(format!(
+            "{} requests of {} streams waited for the one before, and do so again",
+            count(chained.requests),
+            count(chained.streams.into())
+        ));
+    }
+    let left_out: Vec<&str> = replay_devices_left_out(plan, survey).collect();
+    if !left_out.is_empty() {
+        notes.push(format!("requests of {} are left out", left_out.join(", ")));
+    }
+    if load.laps > 1 {
+        notes.push(format!("the trace is replayed {} times, one after the other", load.laps));
+    }
+    if load.scale == ReplayScale::Copies {
+        notes.push("multiples are copies at other addresses, each 10 ms behind the one before".to_owned());
     }
     let shared = load.shared_pct.map_or_else(|| "an unknown share".to_owned(), |pct| format!("{pct:.1} %"));
     match load.placement {

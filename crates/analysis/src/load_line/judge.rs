@@ -1,6 +1,7 @@
 //! The verdict on one open-loop step: whether its rate was carried within the latency target.
 
 use crate::generator::{LATE, own_lag_p99_ns};
+use crate::replay;
 use crate::sending;
 use crate::steadiness::{self, Excursion, ROUNDS};
 use crate::{Figures, GeneratorVerdict, LatencyTarget, LimitedBy, Subject, VerdictOutcome, is_on_server};
@@ -169,6 +170,10 @@ fn rounds(step: &Step, figure: impl Fn(&[&Interval]) -> Option<f64>) -> Option<[
 }
 
 fn queue_grows(step: &Step) -> bool {
+    if replay::is_of_trace(step) {
+        // A load that grows has queues that grow with it; a queue that is left at the end is seen in what was not sent.
+        return false;
+    }
     // Of each round the middle second: a queue that grows is longer in all of them, a stall is in few.
     let means = rounds(step, |round| {
         let mut seconds: Vec<f64> = round.iter().filter_map(|second| second.response.mean_ns()).collect();
@@ -184,6 +189,9 @@ fn queue_grows(step: &Step) -> bool {
 fn is_unsteady(step: &Step, subject: &Subject, target: &LatencyTarget) -> bool {
     if steadiness::unsteady(step).is_some() {
         return true;
+    }
+    if replay::is_of_trace(step) {
+        return false;
     }
     let latencies = rounds(step, |round| {
         let mut all = Histogram::default();

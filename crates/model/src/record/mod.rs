@@ -57,7 +57,7 @@ pub use looks::{Look, Looks, ServerWork};
 pub use metric::{Better, Known, Layer, Metric, MetricUnit};
 pub use network::{NetworkEnd, NetworkFacts, NetworkSide, ProcessorTime, Spread, TcpStats, ThreadTime};
 pub use pulse::{Pulse, PulseTest, ReliefTest, SizeTest};
-pub use replay::{RecordedKind, ReplayLoad, ReplayPlacement};
+pub use replay::{RecordedKind, ReplayChains, ReplayLoad, ReplayPlacement, ReplayScale};
 pub use run::{
     BlockDevice, ClockOffset, Environment, FORMAT, FileSystem, FleetPart, Merged, MergedPart, MergedStep,
     MergedWindows, PartStep, Run, Timestamp, Tool,

@@ -41,6 +41,41 @@ pub struct ReplayLoad {
     pub kinds: Vec<RecordedKind>,
     /// These by second of the window.
     pub by_second: Vec<u32>,
+    /// What a multiple is.
+    #[serde(default)]
+    pub scale: ReplayScale,
+    /// How often the window is replayed, one lap after the other: durations and counts here are of all laps.
+    #[serde(default = "once")]
+    pub laps: u32,
+    /// Streams whose requests are not sent before the one before them has ended; absent where order is not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chained: Option<ReplayChains>,
+}
+
+fn once() -> u32 {
+    1
+}
+
+/// What a multiple of a trace is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ReplayScale {
+    /// Time runs so many times as fast.
+    #[default]
+    Pace,
+    /// So many copies at other addresses, at the recorded pace. The last one is a part, with as large a share of the requests.
+    Copies,
+}
+
+/// Streams that a trace shows to issue each request only after an answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
+pub struct ReplayChains {
+    /// How many.
+    pub streams: u32,
+    /// Their requests.
+    pub requests: u64,
 }
 
 /// Where the requests of a replay go.
@@ -89,8 +124,36 @@ impl ReplayLoad {
         self.kinds.iter().map(|kind| kind.requests).sum()
     }
 
+    /// Requests at so many times the recorded load. Of the copy that is a part, each lap has whole requests.
+    pub fn requests_at(&self, times: f64) -> u64 {
+        let laps = u64::from(self.laps.max(1));
+        match self.scale {
+            ReplayScale::Pace => self.requests(),
+            ReplayScale::Copies => {
+                let of_lap = (self.requests() / laps) as f64;
+                // Of 2.5 copies of 3 requests: 3 + 3 + 1.
+                let (whole, part) = (times.floor(), times.fract());
+                laps * ((of_lap * whole) as u64 + (of_lap * part).floor() as u64)
+            }
+        }
+    }
+
     /// Requests per second over the recorded window.
     pub fn rate_per_s(&self) -> f64 {
         self.requests() as f64 * 1e9 / self.duration_ns.0.max(1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_have_whole_requests_in_each_lap() {
+        let kinds = vec![RecordedKind { requests: 6, ..RecordedKind::default() }];
+        let load = ReplayLoad { kinds, laps: 2, ..ReplayLoad::default() };
+        assert_eq!(load.requests_at(2.5), 6, "time that runs faster adds none");
+        let copies = ReplayLoad { scale: ReplayScale::Copies, ..load };
+        assert_eq!((copies.requests_at(1.0), copies.requests_at(2.5)), (6, 14));
     }
 }

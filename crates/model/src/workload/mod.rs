@@ -57,7 +57,7 @@ pub trait Shape: Sync {
     fn stream(&self, seed: u64, stream: u32) -> Self::Stream;
 }
 
-/// The endless operations of one stream.
+/// The operations of one stream; most have no end.
 pub trait Stream {
     /// What is asked of the target.
     type Operation;
@@ -67,9 +67,34 @@ pub trait Stream {
 
     /// The next operation and when it is due, in nanoseconds after the load begins, where the stream itself knows that; nothing at its
     /// end.
-    fn draw_due(&mut self) -> Option<(u64, Drawn<Self::Operation>)> {
+    fn draw_due(&mut self) -> Option<DueNext<Self::Operation>> {
         None
     }
+
+    /// Whether there is no operation left; streams whose operations are drawn have no end. It may wait for what is read ahead.
+    fn is_over(&mut self) -> bool {
+        false
+    }
+}
+
+/// An operation of a stream that knows when each is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DueNext<O> {
+    /// Nanoseconds after the load begins; never less than of the one before.
+    pub due_ns: u64,
+    /// What to do.
+    pub drawn: Drawn<O>,
+    /// What it waits for besides.
+    pub after: Option<After>,
+}
+
+/// An operation that is not sent before the one before it in its chain has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct After {
+    /// Number of the chain. All operations of a chain are of one stream.
+    pub chain: u64,
+    /// From that end to this operation, at least, in nanoseconds.
+    pub gap_ns: u64,
 }
 
 /// One operation to do, and the pause after it.
@@ -135,6 +160,8 @@ pub enum Arrival {
     Poisson,
     /// At equal gaps.
     Fixed,
+    /// As a trace has them: how the rate changes is the workload's affair, and says nothing of the target. It is not a choice of `--arrival`.
+    Recorded,
 }
 
 impl fmt::Display for Arrival {
@@ -142,6 +169,7 @@ impl fmt::Display for Arrival {
         f.pad(match self {
             Self::Poisson => "poisson",
             Self::Fixed => "fixed",
+            Self::Recorded => "recorded",
         })
     }
 }
@@ -160,7 +188,7 @@ enum Schedule {
 
 impl Arrivals {
     /// Lane number `lane` of `lanes` that carry `rate_per_s` operations a second together. A rate that is not a positive
-    /// finite number makes nothing due, ever.
+    /// finite number makes nothing due, ever; nor do recorded arrivals, which the shape's own streams have.
     ///
     /// Fixed lanes take turns: lane `l` has arrivals number `l`, `l + lanes`, … of the common schedule, the first of
     /// which is due at the start. Poisson lanes are independent, and together again a Poisson process of the full rate.
@@ -171,6 +199,7 @@ impl Arrivals {
         }
         Self(match arrival {
             Arrival::Fixed => Schedule::Fixed { rate_per_s, next: u64::from(lane), lanes: u64::from(lanes) },
+            Arrival::Recorded => Schedule::Never,
             Arrival::Poisson => Schedule::Poisson {
                 mean_gap_ns: f64::from(lanes) * NS_PER_S / rate_per_s,
                 now_ns: 0,

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::io::{IoKind, IoOperation};
-use super::{Drawn, Shape, Stream};
+use super::{After, Drawn, DueNext, Shape, Stream};
 
 /// A request and when it is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub struct DueOperation {
     pub due_ns: u64,
     /// The request.
     pub operation: IoOperation,
+    /// What it waits for besides.
+    pub after: Option<After>,
 }
 
 /// Where requests come from.
@@ -80,8 +82,16 @@ impl Stream for ReplayStream {
         Drawn { operation, think_ns: 0 }
     }
 
-    fn draw_due(&mut self) -> Option<(u64, Drawn<IoOperation>)> {
-        self.pop().map(|next| (next.due_ns, Drawn { operation: next.operation, think_ns: 0 }))
+    fn is_over(&mut self) -> bool {
+        if self.next.is_empty() {
+            self.feed.next_batch(&mut self.next);
+        }
+        self.next.is_empty()
+    }
+
+    fn draw_due(&mut self) -> Option<DueNext<IoOperation>> {
+        let DueOperation { due_ns, operation, after } = self.pop()?;
+        Some(DueNext { due_ns, drawn: Drawn { operation, think_ns: 0 }, after })
     }
 }
 
@@ -104,7 +114,8 @@ mod tests {
         fn next_batch(&mut self, into: &mut VecDeque<DueOperation>) {
             let operation = IoOperation { kind: IoKind::Read, offset_bytes: self.0, bytes: 512, is_durable: false };
             if self.0 < 3 {
-                into.push_back(DueOperation { due_ns: self.0 * 10 + u64::from(self.1 * 100 + self.2), operation });
+                let due_ns = self.0 * 10 + u64::from(self.1 * 100 + self.2);
+                into.push_back(DueOperation { due_ns, operation, after: None });
                 self.0 += 1;
             }
         }
@@ -115,8 +126,9 @@ mod tests {
         let shape = ReplayShape { source: Arc::new(Three), streams: 2, slots: 8 };
         assert_eq!((0..8).map(|slot| shape.stream_of(slot)).collect::<Vec<_>>(), [0, 0, 0, 0, 1, 1, 1, 1]);
         let mut stream = shape.stream(7, 1);
-        let due: Vec<u64> = std::iter::from_fn(|| stream.draw_due()).map(|(due_ns, _)| due_ns).collect();
+        let due: Vec<u64> = std::iter::from_fn(|| stream.draw_due()).map(|next| next.due_ns).collect();
         assert_eq!(due, [102, 112, 122]);
+        assert!(stream.is_over() && !shape.stream(7, 0).is_over());
         assert_eq!(stream.draw().operation.offset_bytes, 2, "behind the end the last one again");
     }
 }

@@ -141,7 +141,7 @@ fn fields<'a>() -> Vec<Field<Row<'a>>> {
             small(row.step.load.threads_per_schema)
         }),
         metric!(Asked),
-        field("arrival", Kind::Text, "", "`poisson` or `fixed`, of an open loop", |row| {
+        field("arrival", Kind::Text, "", "`poisson`, `fixed` or `recorded`, of an open loop", |row| {
             words(row.step.load.arrival.map(|arrival| arrival.to_string()).as_ref())
         }),
         field("outcome", Kind::Text, "", "`completed`, `interrupted`, `failed` or `unfinished`", |row| {

@@ -5,7 +5,7 @@ use std::io;
 use crate::grid::Grid;
 use crate::paper::Paper;
 use crate::words::{NONE, duration};
-use analysis::{FAITHFUL_LAG_NS, Replayed, replayed};
+use analysis::{DifferingInterval, FAITHFUL_LAG_NS, Replayed, replayed};
 use model::record::{Histogram, Load, Run};
 use model::units::{Nanos, group_thousands};
 
@@ -29,6 +29,7 @@ pub(crate) fn write(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     }
     paper.table(&format!("Recorded and replayed: {}", load.trace), &grid)?;
     faithful(run).iter().try_for_each(|words| paper.remark(words))?;
+    steps.iter().filter_map(differing).try_for_each(|words| paper.remark(&words))?;
     paper.remark(
         "rec.: recorded, from issued to completed at the device. The others: from sent to finished in the replay.",
     )
@@ -44,6 +45,16 @@ fn latencies(histogram: Option<&Histogram>) -> Vec<String> {
     [0.5, 0.99, 0.999].map(of).to_vec()
 }
 
+/// When a step differed most from the trace.
+fn differing(step: &Replayed) -> Option<String> {
+    let count = |number: u64| group_thousands(number as f64);
+    let of = |one: &DifferingInterval| {
+        format!("{} in {} from {} on, recorded {}", count(one.finished), one.duration, one.after, count(one.recorded))
+    };
+    let worst: Vec<String> = step.differing.iter().map(of).collect();
+    (!worst.is_empty()).then(|| format!("{} differed most where it finished {}", step.step, worst.join("; ")))
+}
+
 /// Whether each step was the recorded load.
 pub(crate) fn faithful(run: &Run) -> Vec<String> {
     replayed(run).iter().map(of_step).collect()
@@ -54,6 +65,11 @@ fn of_step(step: &Replayed) -> String {
     let lag = step.lag_p99_ns.map_or_else(|| "not known".to_owned(), |ns| Nanos(ns).to_string());
     let sent = step.sent.map_or_else(|| "an unknown number".to_owned(), |sent| group_thousands(sent as f64));
     let of = group_thousands(step.requests as f64);
+    if step.times.is_none() {
+        return format!(
+            "{label}: {sent} of {of} requests were sent, each when an earlier one ended: their recorded times do not count"
+        );
+    }
     match step.is_faithful() {
         Some(true) => {
             format!("{label} is faithful: all {of} requests were sent, 99 % within {lag} of when they were due")

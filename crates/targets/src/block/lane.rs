@@ -204,7 +204,11 @@ impl<'t> BlockLane<'t> {
         let zero = Slot { operation, sent_ns, left: 0, moved: 0, wanted: 0, failed: false, then: Then::Finish };
         self.slots[slot as usize] = zero;
         self.unsynced = 0;
-        for member in 0..self.block.files().len() as u32 {
+        let members = match operation.bytes {
+            0 => 0..self.block.files().len() as u32,
+            _ => self.members_to_sync(operation),
+        };
+        for member in members {
             self.push(slot, Segment { member, offset_bytes: 0, bytes: 0, at: 0 }, 0, Direction::Sync)?;
             self.slots[slot as usize].left += 1;
         }

@@ -33,7 +33,7 @@ pub struct Depth {
 
 /// Follows what is in flight.
 #[derive(Debug, Clone, Default)]
-pub(super) struct InFlight {
+pub(crate) struct InFlight {
     completions: BinaryHeap<Reverse<u64>>,
     now_ns: u64,
     /// Nanoseconds by the number in flight: of small numbers, which most are, and of all others.
@@ -46,7 +46,7 @@ pub(super) struct InFlight {
 impl InFlight {
     /// `now_ns` does not fall from call to call.
     #[inline]
-    pub(super) fn issue(&mut self, now_ns: u64, latency_ns: u64) {
+    pub(crate) fn issue(&mut self, now_ns: u64, latency_ns: u64) {
         self.advance(now_ns);
         if self.completions.len() >= MAX_IN_FLIGHT {
             self.completions.pop();
@@ -92,7 +92,7 @@ impl InFlight {
     }
 
     /// Absent where no latency was known, or no time passed.
-    pub(super) fn finish(mut self, duration_ns: u64) -> Option<Depth> {
+    pub(crate) fn finish(mut self, duration_ns: u64) -> Option<Depth> {
         if self.requests == 0 {
             return None;
         }

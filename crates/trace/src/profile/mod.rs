@@ -6,7 +6,7 @@
 
 mod blocks;
 mod burst;
-mod depth;
+pub(crate) mod depth;
 mod device;
 mod hash;
 mod hot;
@@ -15,7 +15,7 @@ mod order;
 mod reuse;
 mod series;
 mod sizes;
-mod streams;
+pub(crate) mod streams;
 #[cfg(test)]
 mod tests;
 

@@ -84,6 +84,7 @@ pub struct LogStream {
 
 #[derive(Debug)]
 struct Stream {
+    number: u64,
     device: u16,
     begin_bytes: u64,
     end_bytes: u64,
@@ -105,8 +106,9 @@ struct Stream {
 }
 
 impl Stream {
-    fn new(now_ns: u64, request: &TraceRequest) -> Self {
+    fn new(number: u64, now_ns: u64, request: &TraceRequest) -> Self {
         Self {
+            number,
             device: request.device,
             begin_bytes: request.offset_bytes,
             end_bytes: request.offset_bytes.saturating_add(request.bytes),
@@ -159,7 +161,7 @@ fn completion(now_ns: u64, request: &TraceRequest) -> Option<u64> {
 
 /// Runs of one direction, of all devices.
 #[derive(Debug)]
-pub(super) struct RunCounts {
+pub(crate) struct RunCounts {
     by_requests: [u64; u64::BITS as usize],
     /// Bytes of runs.
     bytes: Histogram,
@@ -169,7 +171,7 @@ pub(super) struct RunCounts {
 }
 
 impl RunCounts {
-    pub(super) fn new(lists_logs: bool) -> Self {
+    pub(crate) fn new(lists_logs: bool) -> Self {
         Self { by_requests: [0; u64::BITS as usize], bytes: Histogram::default(), logs: Vec::new(), lists_logs }
     }
 
@@ -225,7 +227,7 @@ impl RunCounts {
 
 /// Streams of one device and direction.
 #[derive(Debug, Default)]
-pub(super) struct Streams {
+pub(crate) struct Streams {
     /// Some bits of where each would be continued: looked through for each request, so small and apart from the rest.
     tags: Vec<u32>,
     /// The same of the region that each ends in.
@@ -236,6 +238,17 @@ pub(super) struct Streams {
     last: usize,
     all: Counted,
     sequential: Counted,
+    /// Streams that were begun.
+    begun: u64,
+}
+
+/// A request that continues a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Continued {
+    /// The stream: its number among those of its device and direction.
+    pub(crate) number: u64,
+    /// When the request before it completed, where that is known.
+    pub(crate) completed_ns: Option<u64>,
 }
 
 fn tag_of(offset_bytes: u64) -> u32 {
@@ -248,11 +261,11 @@ fn region_of(offset_bytes: u64) -> u32 {
 
 impl Streams {
     #[inline]
-    pub(super) fn add(&mut self, now_ns: u64, request: &TraceRequest, runs: &mut RunCounts) {
+    pub(crate) fn add(&mut self, now_ns: u64, request: &TraceRequest, runs: &mut RunCounts) -> Option<Continued> {
         self.all.add(request.bytes);
         if request.bytes == 0 {
             // It ends where it begins, and would continue itself.
-            return;
+            return None;
         }
         let end = request.offset_bytes.saturating_add(request.bytes);
         let continued = self.continued(request.offset_bytes);
@@ -264,27 +277,33 @@ impl Streams {
         let (end_tag, region) = (tag_of(end), region_of(end.saturating_sub(1)));
         if let Some(at) = continued.or_else(rewritten) {
             let stream = &mut self.streams[at];
-            if end > stream.end_bytes || stream.advances > 0 {
+            let continued = if end > stream.end_bytes || stream.advances > 0 {
+                let continued = Continued { number: stream.number, completed_ns: stream.completed_ns };
                 stream.continued(now_ns, request);
+                Some(continued)
             } else {
                 // One block, over and over, is not a log. Its last write may begin one.
                 runs.add(stream);
-                *stream = Stream::new(now_ns, request);
-            }
+                *stream = Stream::new(self.begun, now_ns, request);
+                self.begun += 1;
+                None
+            };
             (self.tags[at], self.regions[at]) = (end_tag, region);
             self.last = at;
-            return;
+            return continued;
         }
-        let stream = Stream::new(now_ns, request);
+        let stream = Stream::new(self.begun, now_ns, request);
+        self.begun += 1;
         if self.streams.len() < STREAMS {
             self.tags.push(end_tag);
             self.regions.push(region);
             self.streams.push(stream);
-            return;
+            return None;
         }
         let at = self.oldest();
         runs.add(&self.streams[at]);
         (self.streams[at], self.tags[at], self.regions[at]) = (stream, end_tag, region);
+        None
     }
 
     /// The place of the stream that ended here.
@@ -401,7 +420,9 @@ mod tests {
 
     fn of(requests: &[TraceRequest]) -> (Sequential, Runs, Vec<LogStream>) {
         let (mut streams, mut runs) = (Streams::default(), RunCounts::new(true));
-        requests.iter().for_each(|request| streams.add(request.at_ns, request, &mut runs));
+        for request in requests {
+            streams.add(request.at_ns, request, &mut runs);
+        }
         let sequential = streams.finish(&mut runs).expect("there are requests");
         let (runs, logs) = runs.finish(requests.len() as u64);
         (sequential, runs.expect("there are runs"), logs)

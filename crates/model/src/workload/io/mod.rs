@@ -56,7 +56,7 @@ pub enum IoKind {
     LargeRead,
     /// A write of the large size.
     LargeWrite,
-    /// Nothing is moved: what was written before is made durable.
+    /// Nothing is moved: what was written before is made durable, everywhere if it has 0 bytes, else where its bytes lie.
     Flush,
 }
 
