@@ -1,7 +1,7 @@
 //! Every limit of a platform, and how much of it one request of the load takes.
 
 use super::combination::{Asked, Cache, Combination};
-use super::{Credit, Rates};
+use super::{Credit, Rates, Volumes};
 
 /// Whose limit it is, and of what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -93,32 +93,27 @@ pub(super) fn of(platform: &Combination, asked: &Asked, redo_bytes: f64) -> Vec<
     let past_cache = reads * (1.0 - hits) + writes;
     let mut limits = Vec::new();
     let machine = &platform.machine;
-    let mut add = |whose: Whose, per_s: Option<f64>, use_of_one: f64, credit: Option<Credit>| {
-        limits.extend(per_s.map(|per_s| Limit { whose, per_s, use_of_one, credit }));
-    };
     let Some(volumes) = &platform.volumes else {
         if let Some(local) = machine.local {
-            add(Whose::LocalReads, Some(local.read_iops * nodes), reads, None);
-            add(Whose::LocalWrites, local.write_iops.map(|iops| iops * nodes), writes, None);
-            add(Whose::LocalBytes, local.read_throughput.map(|mb| mb * nodes), reads * megabytes, None);
+            add(&mut limits, Whose::LocalReads, Some(local.read_iops * nodes), reads, None);
+            add(&mut limits, Whose::LocalWrites, local.write_iops.map(|iops| iops * nodes), writes, None);
+            add(&mut limits, Whose::LocalBytes, local.read_throughput.map(|mb| mb * nodes), reads * megabytes, None);
             let written = local.write_throughput.map(|mb| mb * nodes);
-            add(Whose::LocalWriteBytes, written, writes * megabytes, None);
-            add(Whose::MachineBytes, machine.uncached.map(|rates| rates.mb_per_s * nodes), redo, None);
+            add(&mut limits, Whose::LocalWriteBytes, written, writes * megabytes, None);
+            add(&mut limits, Whose::MachineBytes, machine.uncached.map(|rates| rates.mb_per_s * nodes), redo, None);
         }
         return limits;
     };
-    let count = f64::from(volumes.count);
-    let each = volumes.each;
-    let counted = volumes.kind.counted_as(asked.block_bytes);
-    let of_all = |credit: Credit| times(credit, count);
-    let iops = each.iops.map(|iops| iops.min(machine.one_volume_iops.unwrap_or(f64::INFINITY)));
-    add(Whose::VolumesIops, iops.map(|iops| iops * count), past_cache * counted, each.iops_credit.map(of_all));
-    let (mb, bytes) = volumes.throughput_for(asked.block_bytes);
-    let credit = each.mb_credit.filter(|_| mb == each.mb_per_s).map(of_all);
-    add(Whose::VolumesBytes, mb.map(|mb| mb * count), past_cache * bytes / 1e6, credit);
+    limits.extend(of_volumes(volumes, machine.one_volume_iops, asked, past_cache));
     if volumes.kind.over_network {
         // How long a network's burst lasts is not published: it is not counted on.
-        add(Whose::Network, machine.network_mbit.map(|mbit| mbit / 8.0 * nodes), past_cache * megabytes + redo, None);
+        add(
+            &mut limits,
+            Whose::Network,
+            machine.network_mbit.map(|mbit| mbit / 8.0 * nodes),
+            past_cache * megabytes + redo,
+            None,
+        );
         return limits;
     }
     let (base, burst) = machine.to(&volumes.kind).unzip();
@@ -132,14 +127,38 @@ pub(super) fn of(platform: &Combination, asked: &Asked, redo_bytes: f64) -> Vec<
             (burst > base)
                 .then(|| times(Credit { burst_per_s: burst, full, refill_s: Some(refill(full, base)) }, nodes))
         };
-        add(whose[0], base.map(|base| base.iops * nodes), requests, credit(|rates| rates.iops));
-        add(whose[1], base.map(|base| base.mb_per_s * nodes), bytes, credit(|rates| rates.mb_per_s));
+        add(&mut limits, whose[0], base.map(|base| base.iops * nodes), requests, credit(|rates| rates.iops));
+        add(&mut limits, whose[1], base.map(|base| base.mb_per_s * nodes), bytes, credit(|rates| rates.mb_per_s));
     };
     of_machine([Whose::MachineIops, Whose::MachineBytes], base, burst, past_cache, redo);
     if platform.cache == Cache::Read {
         of_machine([Whose::CacheIops, Whose::CacheBytes], machine.cached, machine.cached_burst, reads, 0.0);
     }
     limits
+}
+
+/// The limits of volumes alone, of which a machine gives each so many requests at most.
+pub(super) fn of_volumes(volumes: &Volumes, most_of_one: Option<f64>, asked: &Asked, past_cache: f64) -> Vec<Limit> {
+    let (count, each) = (f64::from(volumes.count), volumes.each);
+    let mut limits = Vec::new();
+    let counted = volumes.kind.counted_as(asked.block_bytes);
+    let of_all = |credit: Credit| times(credit, count);
+    let iops = each.iops.map(|iops| iops.min(most_of_one.unwrap_or(f64::INFINITY)));
+    add(
+        &mut limits,
+        Whose::VolumesIops,
+        iops.map(|iops| iops * count),
+        past_cache * counted,
+        each.iops_credit.map(of_all),
+    );
+    let (mb, bytes) = volumes.throughput_for(asked.block_bytes);
+    let credit = each.mb_credit.filter(|_| mb == each.mb_per_s).map(of_all);
+    add(&mut limits, Whose::VolumesBytes, mb.map(|mb| mb * count), past_cache * bytes / 1e6, credit);
+    limits
+}
+
+fn add(limits: &mut Vec<Limit>, whose: Whose, per_s: Option<f64>, use_of_one: f64, credit: Option<Credit>) {
+    limits.extend(per_s.map(|per_s| Limit { whose, per_s, use_of_one, credit }));
 }
 
 fn times(credit: Credit, count: f64) -> Credit {

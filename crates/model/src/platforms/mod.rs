@@ -10,6 +10,7 @@ mod demand_tests;
 mod file;
 mod limits;
 mod prices;
+pub mod recorded;
 mod rule;
 #[cfg(test)]
 mod seed_tests;
@@ -35,7 +36,9 @@ pub use file::FileError;
 pub use limits::{Limit, Whose};
 pub use prices::Prices;
 pub use rule::Rule;
-pub use sizing::{DEFAULT_HEADROOM, MEASURED_OF_PUBLISHED, Need, Ranking, Sized, covered_by, rank};
+pub use sizing::{
+    DEFAULT_HEADROOM, MEASURED_OF_PUBLISHED, Need, Ranking, Seconds, Sized, covered_by, rank, rank_recorded,
+};
 pub use standing::{Source, Standing, State};
 pub use volumes::{VolumeError, Volumes};
 pub use words::{Expectation, Phase, allowed_by, length, measured_against, sentences};

@@ -1,8 +1,11 @@
 //! Which platforms of the catalogue carry a load, and what stands in the way of the others.
 
+use std::collections::BTreeMap;
+
 use super::combination::{Asked, Cache, Combination, CombinationError, Redundancy};
 use super::limits::Whose;
 use super::prices::Prices;
+use super::recorded::Recorded;
 use super::volumes::Volumes;
 use super::words::Expectation;
 use super::{Catalogue, Machine, Unpublished, VolumeKind, without_a_most};
@@ -62,7 +65,7 @@ pub struct Need {
 pub struct Sized {
     /// The platform.
     pub platform: Combination,
-    /// What it allows in the long run, and whose that is.
+    /// What it allows in the long run, or of a load that was recorded in its busiest interval.
     pub per_s: f64,
     /// What binds.
     pub whose: Whose,
@@ -90,14 +93,45 @@ type Tried = Vec<(bool, Volumes)>;
 
 /// Holds every machine of `catalogue`, `nodes` of it, against `need`: with each kind of volume of its cloud, in the least number and size
 /// that carry it, or in the cheapest, and with what is built in.
-pub fn rank(
+pub fn rank(catalogue: &Catalogue, need: &Need, nodes: (u32, Redundancy), prices: Option<&Prices>) -> Ranking {
+    ranked(catalogue, need, nodes, prices, None)
+}
+
+/// A load that was recorded, for [`rank_recorded`].
+#[derive(Clone, Copy)]
+pub struct Seconds<'a> {
+    /// What it did.
+    pub recorded: &'a Recorded,
+    /// How many times that a platform must allow.
+    pub headroom: f64,
+    /// Which share of the reads a host cache of so many GiB answers; absent where that is not known.
+    pub hit_share: &'a dyn Fn(f64) -> Option<f64>,
+    /// Whether the host's cache is used; absent: where less is bought with it, or the load is met with it alone.
+    pub cache: Option<Cache>,
+}
+
+/// The same for a load that was recorded: each interval of it must be met, with full burst credits at its beginning. `need` is that of its
+/// busiest interval, by which the platforms are named.
+pub fn rank_recorded(
+    catalogue: &Catalogue,
+    need: &Need,
+    nodes: (u32, Redundancy),
+    prices: Option<&Prices>,
+    seconds: Seconds<'_>,
+) -> Ranking {
+    ranked(catalogue, need, nodes, prices, Some(seconds))
+}
+
+fn ranked(
     catalogue: &Catalogue,
     need: &Need,
     (nodes, redundancy): (u32, Redundancy),
     prices: Option<&Prices>,
+    seconds: Option<Seconds<'_>>,
 ) -> Ranking {
     let mut ranking = Ranking { gaps: catalogue.gaps(), ..Ranking::default() };
-    let mut held = Held { need, nodes, redundancy, prices, ranking: &mut ranking };
+    let enough = BTreeMap::new();
+    let mut held = Held { need, nodes, redundancy, prices, seconds, enough, ranking: &mut ranking };
     let mut of_kinds: Vec<(&VolumeKind, Tried)> = Vec::new();
     for kind in catalogue.volumes() {
         match held.tried(kind) {
@@ -114,9 +148,10 @@ pub fn rank(
             held.with_volumes(machine, tried);
         }
         // What is built in is as large as it is, which is not published here.
-        if machine.local.is_some() && need.gib == 0.0 {
+        let is_cached_alone = seconds.is_some_and(|seconds| seconds.cache == Some(Cache::Read));
+        if machine.local.is_some() && need.gib == 0.0 && !is_cached_alone {
             if need.ephemeral {
-                held.hold(machine, None);
+                held.hold(machine, None, Cache::None);
             } else {
                 let why = "its data is lost when the machine stops: `--ephemeral` allows it";
                 held.ranking.left_out.push((format!("{} with storage that is built in", machine.name), why.to_owned()));
@@ -148,6 +183,10 @@ pub fn rank(
     ranking
 }
 
+fn is_before(a: &[f64; 3], b: &[f64; 3]) -> bool {
+    a.iter().zip(b).map(|(a, b)| a.total_cmp(b)).find(|order| order.is_ne()) == Some(std::cmp::Ordering::Less)
+}
+
 /// What they hold together; more than anything where that is not known.
 fn gib(volumes: &Volumes) -> f64 {
     volumes.size_gib.map_or(f64::INFINITY, |size| size * f64::from(volumes.count))
@@ -160,12 +199,28 @@ fn bought_beyond(volumes: &Volumes) -> f64 {
     (volumes.each.iops.unwrap_or(0.0) - included).max(0.0) * f64::from(volumes.count)
 }
 
+impl Seconds<'_> {
+    fn are_enough(&self, volumes: &Volumes, redundancy: Redundancy, hit_share: f64) -> bool {
+        self.recorded.is_met_by(volumes, redundancy.copies(), hit_share, self.headroom)
+    }
+
+    /// How many times what was recorded a platform allows, and what binds.
+    fn allowed(&self, platform: &Combination) -> Option<(f64, Whose)> {
+        let gib = platform.machine.cache_gib.filter(|_| platform.cache == Cache::Read);
+        let hit_share = gib.and_then(self.hit_share).unwrap_or(0.0);
+        self.recorded.times(platform, hit_share)
+    }
+}
+
 /// What is held against what.
 struct Held<'a> {
     need: &'a Need,
     nodes: u32,
     redundancy: Redundancy,
     prices: Option<&'a Prices>,
+    seconds: Option<Seconds<'a>>,
+    /// By kind and share of hits: which of the volumes that are tried are enough for what was recorded.
+    enough: BTreeMap<(String, u64), Vec<bool>>,
     ranking: &'a mut Ranking,
 }
 
@@ -226,6 +281,14 @@ impl Held<'_> {
         let past_cache = need.asked.read_share + (1.0 - need.asked.read_share) * self.redundancy.copies();
         let needed = need.per_s * past_cache;
         let counted = needed * kind.counted_as(need.asked.block_bytes);
+        let most_megabytes = needed * kind.costs(need.asked.block_bytes) / 1e6;
+        let (counted, most_megabytes) = match &self.seconds {
+            Some(seconds) => {
+                let (counted, bytes) = seconds.recorded.most_for(kind, self.redundancy.copies());
+                (counted * seconds.headroom, bytes * seconds.headroom / 1e6)
+            }
+            None => (counted, most_megabytes),
+        };
         let mut tried: Tried = Vec::new();
         let mut refused = None;
         for count in COUNTS.map(|count| count * step) {
@@ -235,8 +298,7 @@ impl Held<'_> {
                 None => SIZES_GIB.into_iter().map(f64::from).filter(|size| kind.has_size(*size)).map(Some).collect(),
             };
             for size in sizes {
-                let megabytes = needed / each * kind.costs(need.asked.block_bytes) / 1e6;
-                let (iops, throughput) = bought(kind, counted / each, megabytes);
+                let (iops, throughput) = bought(kind, counted / each, most_megabytes / each);
                 let volumes = match Volumes::of(kind, count, size, (iops, throughput)) {
                     Ok(volumes) => volumes,
                     Err(problem) => {
@@ -249,8 +311,13 @@ impl Held<'_> {
                     continue;
                 }
                 let (mb, bytes) = volumes.throughput_for(need.asked.block_bytes);
-                let is_enough = volumes.each.iops.is_none_or(|iops| iops >= counted / each)
-                    && mb.is_none_or(|mb| mb >= needed / each * bytes / 1e6);
+                let is_enough = match &self.seconds {
+                    Some(seconds) => seconds.are_enough(&volumes, self.redundancy, 0.0),
+                    None => {
+                        volumes.each.iops.is_none_or(|iops| iops >= counted / each)
+                            && mb.is_none_or(|mb| mb >= needed / each * bytes / 1e6)
+                    }
+                };
                 tried.push((is_enough, volumes));
             }
         }
@@ -295,30 +362,92 @@ impl Held<'_> {
     /// Holds a machine with the first of the volumes that can be attached to it and that give there what they allow.
     fn with_volumes(&mut self, machine: &Machine, tried: &Tried) {
         let most_of_one = machine.one_volume_iops.unwrap_or(f64::INFINITY);
-        let mut attachable = tried.iter().filter(|(_, volumes)| self.unattachable(machine, volumes).is_none());
-        let is_good = |(is_enough, volumes): &&(bool, Volumes)| {
+        let is_good = |(is_enough, volumes): &(bool, Volumes)| {
             *is_enough && volumes.each.iops.is_none_or(|iops| iops <= most_of_one)
         };
-        match attachable.clone().find(is_good).or_else(|| attachable.next()) {
-            Some((_, volumes)) => self.hold(machine, Some(volumes.clone())),
-            None => {
-                let Some((_, first)) = tried.first() else { return };
-                let why = self.unattachable(machine, first).unwrap_or_default();
-                self.ranking.left_out.push((format!("{} with {}", machine.name, first.kind.name), why));
+        let is_attachable = |at: &usize| self.unattachable(machine, &tried[*at].1).is_none();
+        let attachable: Vec<usize> = (0..tried.len()).filter(is_attachable).collect();
+        let first_good = attachable.iter().copied().find(|at| is_good(&tried[*at]));
+        let Some(plain) = first_good.or_else(|| attachable.first().copied()) else {
+            let Some((_, first)) = tried.first() else { return };
+            let why = self.unattachable(machine, first).unwrap_or_default();
+            self.ranking.left_out.push((format!("{} with {}", machine.name, first.kind.name), why));
+            return;
+        };
+        let cached = self.first_cached(machine, tried, &attachable);
+        match (cached, self.seconds.and_then(|seconds| seconds.cache)) {
+            (None, Some(Cache::Read)) => {
+                let why = "no host cache of a known size can lie before its volumes".to_owned();
+                self.ranking.left_out.push((format!("{} with {}", machine.name, tried[plain].1.kind.name), why));
+            }
+            (Some(cached), Some(Cache::Read)) => self.hold(machine, Some(tried[cached].1.clone()), Cache::Read),
+            (None, _) | (_, Some(Cache::None)) => self.hold(machine, Some(tried[plain].1.clone()), Cache::None),
+            (Some(cached), None) => {
+                let times = |at: usize, cache| self.times(machine, &tried[at].1, cache);
+                let headroom = self.seconds.map_or(1.0, |seconds| seconds.headroom);
+                let (of_plain, of_cached) = (times(plain, Cache::None), times(cached, Cache::Read));
+                let is_cached = match (of_plain >= headroom, of_cached >= headroom) {
+                    (true, true) => is_before(&self.bought(&tried[cached].1), &self.bought(&tried[plain].1)),
+                    (false, false) => of_cached > of_plain,
+                    (_, is_met) => is_met,
+                };
+                let (at, cache) = if is_cached { (cached, Cache::Read) } else { (plain, Cache::None) };
+                self.hold(machine, Some(tried[at].1.clone()), cache);
             }
         }
     }
 
-    fn hold(&mut self, machine: &Machine, volumes: Option<Volumes>) {
+    /// The first volumes that are enough behind a machine's host cache, else the first of all; absent where there is none.
+    fn first_cached(&mut self, machine: &Machine, tried: &Tried, attachable: &[usize]) -> Option<usize> {
+        let seconds = self.seconds.filter(|seconds| seconds.cache != Some(Cache::None))?;
+        let (_, first) = tried.first().filter(|(_, volumes)| volumes.kind.host_cache)?;
+        let hit_share = (seconds.hit_share)(machine.cached.and(machine.cache_gib)?)?;
+        let redundancy = self.redundancy;
+        let enough = self.enough.entry((first.kind.name.clone(), hit_share.to_bits())).or_insert_with(|| {
+            tried.iter().map(|(_, volumes)| seconds.are_enough(volumes, redundancy, hit_share)).collect()
+        });
+        let good: Vec<usize> = attachable.iter().copied().filter(|at| enough.get(*at) == Some(&true)).collect();
+        // Behind a cache less is enough, and what is not enough without one is in no order to buy.
+        let by_price = |best: usize, other: usize| {
+            let is_less = is_before(&self.bought(&tried[other].1), &self.bought(&tried[best].1));
+            if is_less { other } else { best }
+        };
+        good.into_iter().reduce(by_price).or_else(|| attachable.first().copied())
+    }
+
+    /// By what volumes of a kind are chosen where several are enough: the least first.
+    fn bought(&self, volumes: &Volumes) -> [f64; 3] {
+        let price = self.prices.and_then(|prices| prices.of_volumes(volumes)).unwrap_or(f64::INFINITY);
+        [price, f64::from(volumes.count), gib(volumes)]
+    }
+
+    /// How many times what was recorded a machine with these volumes allows; 0 where it cannot be.
+    fn times(&self, machine: &Machine, volumes: &Volumes, cache: Cache) -> f64 {
+        let platform = Combination::of(machine.clone(), self.nodes, Some(volumes.clone()), cache, self.redundancy).ok();
+        let allowed = |platform: Combination| self.seconds?.allowed(&platform);
+        platform.and_then(allowed).map_or(0.0, |(times, _)| times)
+    }
+
+    fn hold(&mut self, machine: &Machine, volumes: Option<Volumes>, cache: Cache) {
         let what = volumes.as_ref().map_or_else(|| "storage that is built in".to_owned(), Volumes::name);
         let name = format!("{} with {what}", machine.name);
-        let Self { need, nodes, redundancy, prices, ranking } = self;
-        let platform = match Combination::of(machine.clone(), *nodes, volumes, Cache::None, *redundancy) {
+        let Self { need, nodes, redundancy, prices, seconds, ranking, .. } = self;
+        let platform = match Combination::of(machine.clone(), *nodes, volumes, cache, *redundancy) {
             Ok(platform) => platform,
             Err(CombinationError::Apart { problem, .. }) => return ranking.left_out.push((name, problem)),
             Err(problem) => return ranking.left_out.push((name, problem.to_string())),
         };
-        let Some(sustained) = Expectation::with_redo(&platform, need.asked, need.redo_bytes).sustained() else {
+        let allowed = match seconds {
+            Some(seconds) => {
+                let allowed = seconds.allowed(&platform);
+                allowed.map(|(times, whose)| (times * need.per_s / seconds.headroom, whose))
+            }
+            None => {
+                let sustained = Expectation::with_redo(&platform, need.asked, need.redo_bytes).sustained();
+                sustained.map(|sustained| (sustained.per_s, sustained.whose))
+            }
+        };
+        let Some((per_s, whose)) = allowed else {
             return ranking.left_out.push((name, "no limit of it is published".to_owned()));
         };
         // Half of an answer is none: a platform whose other limits nobody publishes may carry much less.
@@ -330,7 +459,7 @@ impl Held<'_> {
             return ranking.left_out.push((name, not_published(&unpublished.limits)));
         }
         let price = prices.and_then(|prices| prices.of(&platform));
-        let sized = Sized { platform, per_s: sustained.per_s, whose: sustained.whose, price };
+        let sized = Sized { platform, per_s, whose, price };
         if sized.per_s >= need.per_s { ranking.carry.push(sized) } else { ranking.fail.push(sized) }
     }
 }

@@ -1,5 +1,6 @@
 //! Which platforms carry a load.
 
+use super::recorded::{IntervalRates, Recorded};
 use super::*;
 
 /// 50,000 requests/s of 8 KiB of which 80 % read, with headroom.
@@ -181,5 +182,66 @@ fn a_wrong_price_list_says_where() {
     ] {
         let problem = Prices::read("prices.toml", &LIST.replace(from, to), Catalogue::built_in()).unwrap_err();
         assert!(problem.line == line && problem.problem.contains(says), "{problem}");
+    }
+}
+
+/// Reads of 8 KiB at these rates, a second each.
+fn seconds(rates: &[f64]) -> Recorded {
+    let reads =
+        |reads_per_s: &f64| IntervalRates { reads_per_s: *reads_per_s, read_bytes: 8_192.0, ..Default::default() };
+    Recorded::new(1.0, rates.iter().map(reads).collect())
+}
+
+fn ranked_seconds(recorded: &Recorded, hits: f64, cache: Option<Cache>) -> Ranking {
+    let busiest = recorded.busiest().unwrap();
+    let need = Need { asked: busiest.asked(0.0), per_s: busiest.per_s() * 1.5, ephemeral: false, ..need() };
+    let hit_share = move |_: f64| Some(hits);
+    let seconds = Seconds { recorded, headroom: 1.5, hit_share: &hit_share, cache };
+    rank_recorded(Catalogue::built_in(), &need, (1, Redundancy::External), None, seconds)
+}
+
+fn of<'a>(machine: &str, kind: &str, among: &'a [Sized]) -> Option<&'a Sized> {
+    let is_kind = |it: &&Sized| it.platform.volumes.as_ref().is_some_and(|volumes| volumes.kind.name == kind);
+    among.iter().filter(is_kind).find(|it| it.platform.machine.name == machine)
+}
+
+#[test]
+fn each_second_of_a_recorded_load_is_met_and_credits_count() {
+    let calm = seconds(&[4_000.0; 100]);
+    let ranking = ranked_seconds(&calm, 0.0, Some(Cache::None));
+    for sized in ranking.carry.iter().chain(&ranking.fail) {
+        let (times, whose) = calm.times(&sized.platform, 0.0).unwrap();
+        assert!((sized.per_s / 4_000.0 - times).abs() < 1e-6 && sized.whose == whose, "{}", sized.platform.name());
+    }
+    // 6,000 requests/s: two P30, or those that burst to 3,500 for half an hour: two P20.
+    assert_eq!(of("Standard_E32s_v3", "P30", &ranking.carry).unwrap().platform.volumes.as_ref().unwrap().count, 2);
+    assert_eq!(of("Standard_E32s_v3", "P20", &ranking.carry).unwrap().platform.volumes.as_ref().unwrap().count, 2);
+    let long = ranked_seconds(&seconds(&[4_000.0; 7_200]), 0.0, Some(Cache::None));
+    assert_eq!(of("Standard_E32s_v3", "P20", &long.carry).unwrap().platform.volumes.as_ref().unwrap().count, 3);
+}
+
+#[test]
+fn the_host_cache_counts_where_it_is_enough_or_less_is_bought_with_it() {
+    let recorded = seconds(&[40_000.0, 10.0]);
+    let with = ranked_seconds(&recorded, 0.9, None);
+    let cached = of("Standard_E32s_v3", "P30", &with.carry).unwrap();
+    // Of 60,000 with headroom, 6,000 miss.
+    assert_eq!((cached.platform.cache, cached.platform.volumes.as_ref().unwrap().count), (Cache::Read, 2));
+    let without = ranked_seconds(&recorded, 0.9, Some(Cache::None));
+    assert!(of("Standard_E32s_v3", "P30", &without.carry).is_none(), "51,200 requests/s past the cache");
+    assert!(without.carry.iter().all(|it| it.platform.cache == Cache::None));
+    let only = ranked_seconds(&recorded, 0.0, Some(Cache::Read));
+    assert!(only.carry.iter().chain(&only.fail).all(|it| it.platform.cache == Cache::Read));
+    // A cache that answers nothing is not chosen.
+    let useless = ranked_seconds(&recorded, 0.0, None);
+    assert!(useless.carry.iter().all(|it| it.platform.cache == Cache::None));
+}
+
+#[test]
+fn volumes_are_written_as_they_are_read() {
+    let ranking = ranked(&need(), None);
+    for volumes in ranking.carry.iter().chain(&ranking.fail).filter_map(|it| it.platform.volumes.as_ref()) {
+        let again = Volumes::parse(&volumes.typed(), Catalogue::built_in()).unwrap_or_else(|why| panic!("{why}"));
+        assert_eq!((again.name(), again.each), (volumes.name(), volumes.each), "{}", volumes.typed());
     }
 }

@@ -153,6 +153,19 @@ impl Volumes {
         });
         format!("{}{size} x {}", self.kind.name, self.count)
     }
+
+    /// As [`parse`](Self::parse) reads them: `gp3:1024G,iops=16000x8`.
+    pub fn typed(&self) -> String {
+        let is_bought = |rule: &Option<Rule>| rule.as_ref().is_some_and(|rule| rule.provisioned);
+        let size = self.size_gib.filter(|_| self.kind.size_gib.is_none()).map(|size| format!("{size}G"));
+        let iops = self.each.iops.filter(|_| is_bought(&self.kind.iops)).map(|iops| format!("iops={iops}"));
+        let throughput = self.each.mb_per_s.filter(|_| is_bought(&self.kind.throughput));
+        let throughput = throughput.map(|mb| format!("throughput={}", mb / self.kind.unit.in_megabytes(1.0)));
+        let options: Vec<String> = [size, iops, throughput].into_iter().flatten().collect();
+        let between = if options.is_empty() { "" } else { ":" };
+        let name = self.kind.name.to_lowercase().replace(' ', "-");
+        format!("{name}{between}{}x{}", options.join(","), self.count)
+    }
 }
 
 fn is_number(text: &str) -> bool {
