@@ -24,6 +24,7 @@ pub mod cli;
 pub mod databases;
 pub mod fleet;
 pub mod merge;
+pub mod observed;
 pub mod plan;
 
 pub use model::{config, platforms, record, units, workload};

@@ -3,7 +3,8 @@
 //! A file is recognised by what it holds, not by its name ([`recognise`]), and read into [`Draft`]s ([`read`]). One importer a
 //! file of this crate: it says what it recognises, and reads no more than that. What a file does not report stays unknown; what
 //! belongs to a file of its kind and could not be understood is noted with its line ([`Notes`]); what is damaged is an
-//! [`ImportError`]. Nothing here touches the disk except [`Source::open`].
+//! [`ImportError`]. Nothing here touches the disk except
+//! [`Source::open`] and [`identity()`].
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
@@ -22,6 +23,7 @@ mod error;
 mod evhist;
 mod fio;
 mod hammerdb;
+mod identity;
 mod interval;
 mod iperf3;
 mod join;
@@ -52,6 +54,7 @@ mod unix_date;
 
 pub use draft::{Began, Draft};
 pub use error::ImportError;
+pub use identity::identity;
 pub use join::{FileRead, runs};
 use model::record::ImportedFile;
 pub use naming::distinct_names;

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError, mpsc};
 
 use super::walk::Unit;
-use import::{self, ImportError};
+use crate::observed;
+use import::{self, FileRead, ImportError};
 use model::record::Run;
 
 /// What came of a unit.
@@ -31,7 +32,8 @@ pub(super) struct Outcome {
 /// # Errors
 /// Those of `take`.
 pub(super) fn read<E>(units: &[Unit], stop: &AtomicBool, take: impl FnMut(Outcome) -> Result<(), E>) -> Result<(), E> {
-    read_by(outcome, units, stop, take)
+    let one_trace = Mutex::new(());
+    read_by(|unit| outcome(unit, &Traces { stop, one: &one_trace }), units, stop, take)
 }
 
 fn read_by<E>(
@@ -131,13 +133,33 @@ impl Drop for WakeOthers<'_> {
 /// What is said of a file such as `slob.conf` that was named and is in no run.
 const NOT_JOINED: &str = "it reports on a run and is none, and there is not exactly one result beside it";
 
-fn outcome(unit: &Unit) -> Outcome {
+/// How workers read traces.
+struct Traces<'a> {
+    /// A trace takes minutes: what was read of one is dropped when this is set.
+    stop: &'a AtomicBool,
+    /// The tables of a long trace take hundreds of megabytes, so workers read one at a time.
+    one: &'a Mutex<()>,
+}
+
+impl Traces<'_> {
+    /// The file at `path`; absent where it is a trace and the import was stopped.
+    fn read(&self, path: &Path) -> Result<Option<FileRead>, ImportError> {
+        if !observed::is_trace(path) {
+            return import::read_file(path).map(Some);
+        }
+        let _one = self.one.lock().unwrap_or_else(PoisonError::into_inner);
+        observed::read_file(path, self.stop)
+    }
+}
+
+fn outcome(unit: &Unit, traces: &Traces<'_>) -> Outcome {
     let mut outcome = Outcome { files: unit.files.len(), bytes: unit.bytes, ..Outcome::default() };
     let (mut read, mut unjoined) = (Vec::new(), Vec::new());
     let mut contents: BTreeMap<String, &PathBuf> = BTreeMap::new();
     for (path, is_named) in &unit.files {
-        match import::read_file(path) {
-            Ok(file) => {
+        match traces.read(path) {
+            Ok(None) => outcome.files -= 1,
+            Ok(Some(file)) => {
                 // Before files are joined: two copies would be two results, and nothing is joined to one of several.
                 if let Some(first) = contents.get(&file.file.crc64) {
                     outcome.repeated.push((path.clone(), (*first).clone()));
@@ -178,6 +200,10 @@ mod tests {
 
     fn units(count: u64) -> Vec<Unit> {
         (0..count).map(|bytes| Unit { files: Vec::new(), bytes }).collect()
+    }
+
+    fn alone(unit: &Unit) -> Outcome {
+        outcome(unit, &Traces { stop: &AtomicBool::new(false), one: &Mutex::new(()) })
     }
 
     fn as_reported(unit: &Unit) -> Outcome {
@@ -234,7 +260,7 @@ mod tests {
         std::os::unix::fs::symlink(&paths[0], &copies[1]).unwrap();
         paths.extend(copies.clone());
         let files = paths.iter().map(|path| (path.clone(), true)).collect();
-        let outcome = outcome(&Unit { files, bytes: 0 });
+        let outcome = alone(&Unit { files, bytes: 0 });
         assert_eq!((outcome.runs.len(), outcome.problems.len()), (1, 0));
         assert_eq!(outcome.runs[0].parameters["WORK_UNIT"], "64");
         assert_eq!(outcome.repeated, copies.map(|copy| (copy, paths[0].clone())));
@@ -253,7 +279,7 @@ mod tests {
             .map(|event| write(&format!("{event}.csv"), &format!("EVENT,WAIT_TIME_MICRO,WAIT_COUNT\n{event},1,7\n")));
         let of = |results: &[PathBuf], is_named: bool| {
             let files = results.iter().map(|path| (path.clone(), true)).chain([(settings.clone(), is_named)]).collect();
-            let outcome = outcome(&Unit { files, bytes: 0 });
+            let outcome = alone(&Unit { files, bytes: 0 });
             (outcome.runs.len(), outcome.passed_over.len(), outcome.problems.len())
         };
         assert_eq!(of(&results[..1], true), (1, 0, 0));

@@ -3,7 +3,7 @@
 mod crew;
 mod walk;
 
-use model::record::{ImportedFile, NotUnderstood, Run, Workload};
+use model::record::{ImportedFile, NotUnderstood, Run, TRACE_FILE, Workload};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -29,6 +29,7 @@ Examples:
   plimsoll import ~/slob-results               everything below a folder
   plimsoll import awr_p30x2_d8s_s64_t1_wu64    a directory of SLOB, as one run
   plimsoll import fio.json --tag disk=p30      with a tag, as for own runs
+  plimsoll import monday.trace                 what `plimsoll record` recorded
   plimsoll import archive --dry-run            only say what would be imported
   plimsoll import archive --part 0/16          a sixteenth, on each of 16 hosts
   plimsoll import --list                       the kinds of files that are read
@@ -188,11 +189,13 @@ impl<'a> Importing<'a> {
     fn refuse(&mut self, problem: &ImportError) {
         self.refused += 1;
         match problem {
-            ImportError::NotRecognised { path, .. } | ImportError::NotText { path, .. }
+            ImportError::NotRecognised { path, .. }
+            | ImportError::NotText { path, .. }
+            | ImportError::TooLarge { path, .. }
                 if trace::open(&[Path::new(path)]).is_ok() =>
             {
-                say::error(plain(&format!("{path} is a trace of requests, not a result")));
-                say::hint("`plimsoll trace show` looks at it, `plimsoll io replay` repeats it");
+                say::error(plain(&format!("{path} is a trace of requests of another program, not a result")));
+                say::hint("`plimsoll trace convert` makes a trace of it that is imported, with all files of blktrace");
             }
             problem => {
                 say::error(plain(&problem.to_string()));
@@ -363,18 +366,20 @@ fn line(run: &Reported) -> String {
     plain(&format!("{id}{}  {}  {file}{more}", run.name, run.program))
 }
 
+/// What stands in the list for traces, which no importer of texts reads.
+const TRACES: (&str, &str) = (TRACE_FILE, "traces of `plimsoll record` and `plimsoll trace convert`");
+
 /// The kinds of files that are read.
 fn list(json: bool) -> Result<Exit, Failure> {
+    let kinds = || importers().iter().map(|importer| (importer.kind, importer.name)).chain([TRACES]);
     if json {
-        let kinds: Vec<BTreeMap<&str, &str>> = importers()
-            .iter()
-            .map(|importer| BTreeMap::from([("kind", importer.kind), ("name", importer.name)]))
-            .collect();
+        let kinds: Vec<BTreeMap<&str, &str>> =
+            kinds().map(|(kind, name)| BTreeMap::from([("kind", kind), ("name", name)])).collect();
         say::json(&kinds)?;
         return Ok(Exit::Done);
     }
     let mut out = say::output();
-    importers().iter().try_for_each(|importer| writeln!(out, "{:<18} {}", importer.kind, importer.name))?;
+    kinds().try_for_each(|(kind, name)| writeln!(out, "{kind:<18} {name}"))?;
     out.flush()?;
     Ok(Exit::Done)
 }

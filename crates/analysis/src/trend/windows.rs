@@ -137,7 +137,8 @@ pub(super) fn of_run(run: &Run, left_out: &mut Vec<SetAside>) -> Vec<(Scope, Tre
         } else if !level.is_whole {
             leave(Why::Part);
         } else {
-            let snapshots: Vec<&Interval> = step.intervals.iter().filter(|interval| is_snapshot(interval)).collect();
+            let snapshots: Vec<&Interval> =
+                step.intervals.iter().filter(|interval| is_snapshot(run, step, interval)).collect();
             let began = step.window.offset_ns.saturating_sub(step.window.warmup_ns);
             let of =
                 |interval: &&Interval| window(run, &alone(step, interval), began.saturating_add(interval.offset_ns));
@@ -155,8 +156,11 @@ pub(super) fn of_run(run: &Run, left_out: &mut Vec<SetAside>) -> Vec<(Scope, Tre
     windows
 }
 
-fn is_snapshot(interval: &Interval) -> bool {
-    !interval.warmup && interval.duration_ns >= LONG_INTERVAL_NS
+/// What was recorded of requests is production itself, second by second; its last second is rarely whole, and no rate for a peak.
+fn is_snapshot(run: &Run, step: &Step, interval: &Interval) -> bool {
+    let is_second =
+        || run.is_of_trace() && step.intervals.first().is_some_and(|it| it.duration_ns == interval.duration_ns);
+    !interval.warmup && (interval.duration_ns >= LONG_INTERVAL_NS || is_second())
 }
 
 /// An interval as a step of its own, so that its figures are made as those of steps are.

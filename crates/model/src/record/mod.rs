@@ -308,6 +308,9 @@ impl BesideMark {
     }
 }
 
+/// [`ImportedFile::kind`] of a trace of requests.
+pub const TRACE_FILE: &str = "trace";
+
 /// The files that a run was made from, and what could not be read in them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
