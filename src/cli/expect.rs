@@ -72,7 +72,7 @@ pub(super) struct Arguments {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-enum CacheChoice {
+pub(super) enum CacheChoice {
     /// No cache
     #[default]
     None,

@@ -73,11 +73,11 @@ fn formats(format: &FormatArgs) -> Result<Exit, Failure> {
 }
 
 /// Takes batches of requests, and their source for what it says of itself.
-type Each<'a> = dyn FnMut(&[TraceRequest], &dyn TraceSource) -> Result<(), Failure> + 'a;
+pub(in crate::cli) type Each<'a> = dyn FnMut(&[TraceRequest], &dyn TraceSource) -> Result<(), Failure> + 'a;
 
 /// Reads all requests of a trace, with progress on the terminal.
 /// Returns the source at its end, or how the user ended it.
-fn read_all(
+pub(in crate::cli) fn read_all(
     paths: &[PathBuf],
     verbosity: Verbosity,
     each: &mut Each<'_>,
@@ -110,7 +110,7 @@ fn read_all(
 }
 
 /// Names of a trace's files, for messages.
-fn names(paths: &[PathBuf]) -> String {
+pub(in crate::cli) fn names(paths: &[PathBuf]) -> String {
     let name = |path: &Path| {
         path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
     };

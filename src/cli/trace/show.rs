@@ -8,11 +8,14 @@ use serde_json::json;
 use super::{names, read_all};
 use crate::cli::arguments::{Format, FormatArgs, ProgressArgs};
 use crate::cli::exit::{Exit, Failure};
+use crate::cli::expect::CacheChoice;
 use crate::cli::platforms::PlatformsArgs;
 use crate::cli::record::{began, plural};
 use crate::cli::{say, sheets};
+use crate::observed;
 use ::trace::profile::{Profile, ProfileOptions, Profiler, Sequential, Sizes};
-use model::platforms::{Asked, Cache, Combination, Expectation, Limit, Redundancy};
+use model::platforms::recorded::{Held, Recorded};
+use model::platforms::{Cache, Combination, Redundancy};
 use model::record::Histogram;
 use model::trace::{TraceEnd, TraceHeader, TraceKind};
 use model::units::{Bytes, Nanos, group_thousands};
@@ -23,6 +26,8 @@ Examples:
   plimsoll trace show monday.trace
   plimsoll trace show monday.trace --cache 200G
   plimsoll trace show monday.trace --machine Standard_E8s_v5 --volume p30x4
+  plimsoll trace show monday.trace --machine E8s_v5 --volume p30x4 \\
+                  --host-cache read                what misses it goes to volumes
   plimsoll trace show sda.blktrace.* --json
 
 `bursts` is variance over mean of the requests in windows of a length. It is 1 for random arrivals, and more where they come \
@@ -49,6 +54,12 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, value_name = "VOLUMES", requires = "machine", help_heading = "Platform")]
     volume: Option<String>,
 
+    /// Host cache in front of the volumes
+    ///
+    /// The share of the reads that it answers is the trace's own, at the size of one machine's cache.
+    #[arg(long, value_enum, default_value_t, requires = "machine", help_heading = "Platform")]
+    host_cache: CacheChoice,
+
     #[command(flatten)]
     platforms: PlatformsArgs,
 
@@ -63,8 +74,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let catalogue = arguments.platforms.catalogue()?;
     let platform = arguments.machine.as_deref().zip(arguments.volume.as_deref());
     let platform = platform.map(|(machine, volume)| {
-        Combination::parse(&catalogue, (machine, 1), volume, Cache::None, Redundancy::External)
-            .map_err(|problem| Failure::new(&problem).with_hint(problem.hint()))
+        let platform = Combination::parse(&catalogue, (machine, 1), volume, Cache::None, Redundancy::External)
+            .map_err(|problem| Failure::new(&problem).with_hint(problem.hint()))?;
+        with_cache(platform, arguments.host_cache)
     });
     let platform = platform.transpose()?;
     let mut profiler = Profiler::new(ProfileOptions::default());
@@ -79,18 +91,22 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let (header, end) = (source.header(), source.end());
     let profile = profiler.finish(header, &end);
     end.notes.iter().for_each(say::note);
-    let limits = platform.as_ref().map(|platform| limits(platform, &profile)).unwrap_or_default();
+    let cached = platform.as_ref().map(|platform| HostCache::of(platform, &profile)).transpose()?.flatten();
+    let hit_share = cached.as_ref().filter(|cached| cached.is_used).map_or(0.0, |cached| cached.hit_share);
+    let limits = platform.as_ref().map(|platform| limits(platform, &profile, hit_share)).unwrap_or_default();
     let caches: Vec<_> = arguments
         .cache
         .iter()
         .map(|size| json!({ "cache_bytes": size, "hit_ratio": profile.curve.hit_ratio(size.0) }))
         .collect();
-    let document =
-        json!({ "format": 1, "header": header, "end": end, "profile": profile, "limits": limits, "caches": caches });
+    let document = json!({ "format": 1, "header": header, "end": end, "profile": profile, "host_cache": cached, "limits": limits, "caches": caches });
     let mut sheet = Sheet::of(document);
     write(&mut sheet, arguments, (header, &end), &profile);
     if let Some(platform) = &platform {
         sheet.add("platform", platform.name());
+        if let Some(cached) = &cached {
+            sheet.add("", cached.words());
+        }
         for limit in &limits {
             sheet.add("", limit.words());
         }
@@ -140,60 +156,81 @@ impl Exceeded {
     }
 }
 
-/// Which seconds exceed the limits that a platform has in the long run.
-fn limits(platform: &Combination, profile: &Profile) -> Vec<Exceeded> {
-    let Some(read_share) = profile.read_requests_share else { return Vec::new() };
-    let moved = profile.counted.read.bytes + profile.counted.write.bytes;
-    let requests = (profile.counted.read.requests + profile.counted.write.requests).max(1);
-    let block_bytes = moved as f64 / requests as f64;
-    let expectation = Expectation::of(platform, Asked { read_share, block_bytes, hit_share: 0.0 });
-    let of = |limit: &Limit| {
-        let binds = limit.binds_at(false);
-        let is_of_requests = limit.whose.is_of_requests();
-        let over = match is_of_requests {
-            true => profile.over(Some(binds), None),
-            false => profile.over(None, Some(binds * block_bytes)),
-        };
-        let (per_s, unit) = if is_of_requests { (binds, "requests/s") } else { (binds * block_bytes / 1e6, "MB/s") };
-        Exceeded {
-            limit: limit.whose.words(),
-            per_s,
-            unit,
-            intervals: over.intervals,
-            of: over.of,
-            interval_ns: over.interval_ns,
-            first_ns: over.first_ns,
-            worst_factor: over.worst.as_ref().map(|worst| worst.factor),
-            worst_begin_ns: over.worst.as_ref().map(|worst| worst.begin_ns),
-            has_credit: limit.credit.is_some(),
-            credit_ends_ns: credit_ends_ns(limit, profile, block_bytes),
-        }
-    };
-    expectation.limits.iter().filter(|limit| limit.use_of_one > 0.0).map(of).collect()
+/// The platform with the host cache that was chosen.
+fn with_cache(platform: Combination, choice: CacheChoice) -> Result<Combination, Failure> {
+    if choice == CacheChoice::None {
+        return Ok(platform);
+    }
+    let Combination { machine, nodes, volumes, redundancy, .. } = platform;
+    let name = machine.name.clone();
+    if machine.cached.is_some() && machine.cache_gib.is_none() {
+        let failure = Failure::new(format_args!("the size of the host cache of {name} is not known"));
+        return Err(failure.with_hint("leave out `--host-cache`, or add its size with `--platforms-file`".to_owned()));
+    }
+    Combination::of(machine, nodes, volumes, Cache::Read, redundancy).map_err(|problem| {
+        Failure::new(&problem).with_hint("leave out `--host-cache`, or name a machine and volumes with one".to_owned())
+    })
 }
 
-/// When a credit that is full at the beginning is used up.
-fn credit_ends_ns(limit: &Limit, profile: &Profile, block_bytes: f64) -> Option<u64> {
-    let credit = limit.credit?;
-    let seconds = profile.series.interval_ns as f64 / 1e9;
-    let per_second = credit.refill_s.map_or(limit.per_s, |refill_s| credit.full / refill_s);
-    let mut left = credit.full;
-    let ends = profile.series.points.iter().position(|point| {
-        let requests = match limit.whose.is_of_requests() {
-            true => point.transfers() as f64,
-            // Bytes as requests of the mean size.
-            false => point.bytes() as f64 / block_bytes,
-        };
-        let used_per_s = requests * limit.use_of_one / seconds;
-        // What is beyond the burst is not given, so it costs nothing.
-        left -= match used_per_s > limit.per_s {
-            true => (used_per_s.min(credit.burst_per_s) - limit.per_s) * seconds,
-            false => -(1.0 - used_per_s / limit.per_s) * per_second * seconds,
-        };
-        left = left.min(credit.full);
-        left <= 0.0
-    })?;
-    Some((ends as u64 + 1).saturating_mul(profile.series.interval_ns))
+/// What the host cache of a platform would answer.
+#[derive(Debug, serde::Serialize)]
+struct HostCache {
+    cache_gib: f64,
+    hit_share: f64,
+    /// Whether limits are judged with it.
+    is_used: bool,
+}
+
+impl HostCache {
+    /// Absent where there is none, or where its size is not known.
+    fn of(platform: &Combination, profile: &Profile) -> Result<Option<Self>, Failure> {
+        let is_used = platform.cache == Cache::Read;
+        let may_have = platform.volumes.as_ref().is_some_and(|volumes| volumes.kind.host_cache);
+        let gib = platform.machine.cached.and(platform.machine.cache_gib).filter(|_| may_have);
+        let found = gib.and_then(|gib| Some((gib, observed::hit_share(profile, gib)?)));
+        if is_used && found.is_none() {
+            let failure = Failure::new("the trace has no reads that a host cache could answer");
+            return Err(failure.with_hint("leave out `--host-cache`".to_owned()));
+        }
+        Ok(found.map(|(cache_gib, hit_share)| Self { cache_gib, hit_share, is_used }))
+    }
+
+    fn words(&self) -> String {
+        let answers = format!("host cache of {} GiB answers {} of the reads", self.cache_gib, percent(self.hit_share));
+        match self.is_used {
+            true => format!("{answers}: only the others reach the volumes"),
+            false => format!("{answers}: not counted, see `--host-cache`"),
+        }
+    }
+}
+
+/// Which seconds exceed the limits that a platform has in the long run, with the reads that miss its host cache.
+fn limits(platform: &Combination, profile: &Profile, hit_share: f64) -> Vec<Exceeded> {
+    let recorded = observed::recorded(profile);
+    recorded
+        .held(platform, hit_share)
+        .iter()
+        .map(|held| exceeded(held, &recorded, profile.series.interval_ns))
+        .collect()
+}
+
+fn exceeded(held: &Held, recorded: &Recorded, interval_ns: u64) -> Exceeded {
+    let over = || held.uses.iter().enumerate().filter(|(_, of)| **of > 1.0);
+    let begin_ns = |at: usize| interval_ns.saturating_mul(at as u64);
+    let worst = over().reduce(|worst, other| if other.1 > worst.1 { other } else { worst });
+    Exceeded {
+        limit: held.whose.words(),
+        per_s: held.per_s,
+        unit: if held.whose.is_of_requests() { "requests/s" } else { "MB/s" },
+        intervals: over().count(),
+        of: recorded.intervals(),
+        interval_ns,
+        first_ns: over().next().map(|(at, _)| begin_ns(at)),
+        worst_factor: worst.map(|(_, factor)| *factor),
+        worst_begin_ns: worst.map(|(at, _)| begin_ns(at)),
+        has_credit: held.credit.is_some(),
+        credit_ends_ns: held.credit_ends_after(recorded.interval_s()).map(begin_ns),
+    }
 }
 
 /// Every row.
