@@ -72,8 +72,11 @@ fn what_is_no_trace_is_refused_and_nothing_is_left() {
     refused(&place.run(&["trace", "show", "nowhere"]), "cannot read `nowhere`");
     refused(&place.run(&["trace", "convert", "text", "-o", "new.trace"]), "unrecognized trace format");
     refused(&place.run(&["trace", "convert", "alibaba.csv", "-o", "a.trace"]), "exists");
-    refused(&place.run(&["import", "a.trace"]), "a.trace is a trace of requests");
-    refused(&place.run(&["import", "alibaba.csv"]), "alibaba.csv is a trace of requests");
+    refused(&place.run(&["import", "alibaba.csv"]), "alibaba.csv is a trace of requests of another program");
+    place.write("table.parquet", "PAR1 of something else PAR1");
+    refused(&place.run(&["import", "table.parquet"]), "table.parquet");
+    refused(&place.run(&["fit", "--trace", "text", "--platforms"]), "`text`: unrecognized trace format");
+    refused(&place.run(&["fit", "--trace", "a.trace", "--platforms", "--at", "p95"]), "every second of the trace");
     place.write("damaged.csv", &format!("{}{}", csv(5, 5), "x,y\n".repeat(1_000)));
     let damaged = place.run(&["trace", "convert", "damaged.csv", "-o", "new.trace"]);
     assert_eq!(damaged.code, Some(2), "{damaged}");
@@ -100,10 +103,108 @@ fn a_trace_that_was_cut_off_is_no_trace_or_used_up_to_its_end() {
     let whole = std::fs::read(place.path("a.trace")).unwrap();
     std::fs::write(place.path("cut.trace"), &whole[..whole.len() - 5]).unwrap();
     refused(&place.run(&["trace", "show", "cut.trace"]), "it was cut off before its first part was complete");
+    refused(&place.run(&["import", "cut.trace"]), "cut.trace: it was cut off before its first part was complete");
     let text = std::fs::read_to_string(place.path("alibaba.csv")).unwrap();
     place.write("cut.csv", &text[..text.len() - 10]);
     let shown = place.done(&["trace", "show", "cut.csv", "--quiet"]);
     assert!(shown.stdout.contains("requests   1,999") && shown.stderr.contains("note:"), "{shown}");
+    let ranked = place.done(&["fit", "--trace", "cut.csv", "--platforms"]);
+    assert!(ranked.stderr.contains("note:"), "{ranked}");
+}
+
+#[test]
+fn a_trace_becomes_a_run_that_is_production() {
+    let place = Place::on_disk();
+    place.write("alibaba.csv", &csv(4_000, 1_000));
+    place.done(&["trace", "convert", "alibaba.csv", "-o", "a.trace", "--quiet"]);
+    let imported = place.done(&["import", "a.trace", "--json"]).json();
+    assert_eq!((&imported[0]["steps"], &imported[0]["program"]), (&1.into(), &"Alibaba".into()), "{imported}");
+    let run = place.done(&["report", "last", "--json"]).run();
+    assert_eq!(counts(&run["steps"][0]), [("read".to_owned(), 3_000), ("write".to_owned(), 1_000)]);
+    assert_eq!(run["started_at"], "2019-12-31T16:00:00Z");
+    assert_eq!(run["imported"]["clock"], "utc");
+    let again = place.done(&["import", "a.trace"]);
+    assert!(again.stderr.contains("was imported before"), "{again}");
+    place.done(&["report", "last"]);
+    // Each whole second of its 3.999 s is a window.
+    let trend = place.done(&["trend", "last", "--json"]).json();
+    assert!(trend.to_string().contains("\"windows\":3"), "{trend}");
+    let ranked = place.done(&["fit", "--demand", "last", "--platforms", "--json"]).json();
+    assert_eq!((&ranked["need"]["requests_per_s"], &ranked["need"]["read_share"]), (&1_600.0.into(), &0.75.into()));
+    let plan = place.done(&["io", "run", "--like", "last", "--path", "sim:", "--dry-run"]);
+    assert!(plan.stdout.contains("busiest of 3 windows"), "{plan}");
+}
+
+#[test]
+fn platforms_are_ranked_by_each_second_of_a_trace() {
+    let place = with_trace();
+    let words = ["fit", "--trace", "a.trace", "--platforms"];
+    let ranked = place.done(&[&words[..], &["--json"]].concat()).json();
+    assert_eq!((&ranked["trace"]["intervals"], &ranked["need"]["requests_per_s"]), (&2.into(), &1_600.0.into()));
+    let first = &ranked["carry"][0];
+    assert!(first["headroom"].as_f64() >= Some(1.6), "{first}");
+    // The command that it names shows the same platform.
+    let next: Vec<&str> = ranked["trace"]["next"].as_str().unwrap().split(' ').skip(1).collect();
+    let shown = place.done(&[&next[..], &["--quiet"]].concat());
+    assert!(shown.stdout.contains(first["machine"].as_str().unwrap()), "{shown}");
+    assert!(shown.stdout.contains("is never exceeded") && !shown.stdout.contains("is exceeded"), "{shown}");
+    let text = place.done(&words);
+    assert!(
+        text.stdout.contains("`a.trace` asks for 1,000 requests/s of 8.2 KB at its busiest 1.00 s, 75 % of them"),
+        "{text}"
+    );
+    let cached = place.done(&[&words[..], &["--json", "--host-cache", "read"]].concat()).json();
+    let cached = cached["carry"].as_array().unwrap();
+    assert!(!cached.is_empty() && cached.iter().all(|it| it["cache_hit_share"].as_f64() > Some(0.3)), "{cached:?}");
+    // Of what was measured the busiest second of the trace is the demand.
+    place.done(&[
+        "io",
+        "run",
+        "--path",
+        "sim:service=100us,servers=8,clock=simulated",
+        "--depth",
+        "1,2,4",
+        "--duration",
+        "2s",
+        "--block-size",
+        "8K",
+        "--pattern",
+        "randrw",
+        "--read-pct",
+        "75",
+        "--quiet",
+    ]);
+    let fit = place.run(&["fit", "--trace", "a.trace", "--capacity", "last", "--json"]);
+    let fit = fit.json();
+    assert_eq!((&fit["answer"], &fit["windows"]), (&"sustains".into(), &1.into()), "{fit}");
+}
+
+#[test]
+fn the_host_cache_of_a_machine_answers_what_the_trace_reads_again() {
+    let place = with_trace();
+    let words = ["trace", "show", "a.trace", "--quiet", "--machine", "Standard_D8s_v3", "--volume", "p10"];
+    let shown = place.done(&words);
+    // 2,000 requests to 1,000 blocks: of the 1,500 reads 750 are first ones.
+    let hits = "host cache of 200 GiB answers 50 % of the reads";
+    assert!(shown.stdout.contains(hits) && shown.stdout.contains("see `--host-cache`"), "{shown}");
+    assert!(shown.stdout.contains("the volumes' requests: 500 requests/s is exceeded in 2.00 s of 2.00 s"), "{shown}");
+    let cached = place.done(&[&words[..], &["--host-cache", "read"]].concat());
+    assert!(cached.stdout.contains(hits), "{cached}");
+    let factor = |words: &[&str]| {
+        let limits = place.done(&[words, &["--json"]].concat()).json()["limits"].clone();
+        let of_volumes = limits.as_array().unwrap().iter().find(|limit| limit["limit"] == "the volumes' requests");
+        of_volumes.unwrap()["worst_factor"].as_f64().unwrap()
+    };
+    let (without, with) = (factor(&words), factor(&[&words[..], &["--host-cache", "read"]].concat()));
+    // 750 reads/s and 250 writes/s, of which the cache takes half of the reads.
+    assert_eq!((without, with), (2.0, 1.25));
+    let no_cache =
+        ["trace", "show", "a.trace", "--machine", "m5.large", "--volume", "gp2:100G", "--host-cache", "read"];
+    refused(&place.run(&no_cache), "no host cache of m5.large is known");
+    place.write("writes.csv", &csv(200, 100).replace(",R,", ",W,"));
+    let of_writes = ["trace", "show", "writes.csv", "--machine", "D8s_v3", "--volume", "p10", "--host-cache", "read"];
+    refused(&place.run(&of_writes), "no reads that a host cache could answer");
+    refused(&place.run(&["fit", "--trace", "writes.csv", "--platforms", "--host-cache", "read"]), "no reads");
 }
 
 /// The kinds of operations of a step, with their counts.

@@ -10,7 +10,7 @@ use super::platforms::{memory, not_in_the_catalogue};
 use super::text::NARROWEST;
 use super::words::UNKNOWN;
 use analysis::capacity::{Rates, Share};
-use model::platforms::{MEASURED_OF_PUBLISHED, Need, Ranking, Sized, State, Volumes, covered_by};
+use model::platforms::{Cache, Combination, MEASURED_OF_PUBLISHED, Need, Ranking, Sized, State, Volumes, covered_by};
 use model::units::{group_thousands, percent};
 
 /// How many of those that carry it, and of those that do not, are shown where not all are asked for.
@@ -19,6 +19,11 @@ const SHOWN: usize = 15;
 const LEGEND: &str = "By limits that clouds publish, in the long run: bursts are not counted. The load is spread evenly, the host's cache cold; \
                       what is measured is less. Latency is not compared: measure the one that you choose, and ask with `--capacity`. `*`: some \
                       limits of machine or volumes are from a secondary copy; `!`: some are older than a year, so look before you buy.";
+
+const TRACE_LEGEND: &str = "By limits that clouds publish. `allows` is of the busiest interval, `times` of all. `cached` is the share of the \
+                            reads that one machine's host cache answers, which begins empty. Latency is not compared: replay the trace \
+                            on the one that you choose. `*`: some limits of machine or volumes are from a secondary copy; `!`: some are \
+                            older than a year, so look before you buy.";
 
 /// What was asked.
 pub struct Question<'a> {
@@ -38,12 +43,33 @@ pub struct Question<'a> {
     pub unit: Option<&'a str>,
     /// The day on which figures are old or not.
     pub today: Date,
+    /// The trace whose every interval is judged; absent where one rate is.
+    pub recorded: Option<Recorded>,
+    /// Which share of the reads a host cache of so many GiB answers, where that is known.
+    pub hit_share: Option<&'a dyn Fn(f64) -> Option<f64>>,
+}
+
+/// A trace that is the demand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    /// How many intervals it has.
+    pub intervals: usize,
+    /// How long each is, in words.
+    pub interval: String,
+    /// The command that shows what of the first platform is exceeded and when.
+    pub next: Option<String>,
 }
 
 impl Question<'_> {
     /// How many times the demand a platform allows.
     pub fn headroom_of(&self, sized: &Sized) -> f64 {
         sized.per_s / (self.need.per_s / self.headroom)
+    }
+
+    /// The share of the reads that the host cache of a platform answers; absent without one, and where it is not known.
+    pub fn cached_share(&self, platform: &Combination) -> Option<f64> {
+        let gib = platform.machine.cache_gib.filter(|_| platform.cache == Cache::Read)?;
+        self.hit_share?(gib)
     }
 }
 
@@ -65,15 +91,23 @@ pub fn ranking(
         question.database,
         group_thousands(need.per_s / question.headroom),
         need.asked.block_bytes / 1e3,
-        match question.share {
-            Share::Peak => "its peak".to_owned(),
-            Share::Quantile(_) => question.share.name(),
+        match (&question.recorded, question.share) {
+            (Some(recorded), _) => format!("its busiest {}", recorded.interval),
+            (None, Share::Peak) => "its peak".to_owned(),
+            (None, Share::Quantile(_)) => question.share.name(),
         },
         percent(need.asked.read_share).trim_end_matches(".0"),
         question.headroom,
         group_thousands(need.per_s.ceil()),
         group_thousands((need.per_s * need.asked.block_bytes / 1e6).ceil())
     ))?;
+    if let Some(recorded) = &question.recorded {
+        paper.remark(&format!(
+            "Every one of its {} intervals of {} is judged, with burst credits that are full at its beginning.",
+            group_thousands(recorded.intervals as f64),
+            recorded.interval
+        ))?;
+    }
     match question.rates.redo {
         Some(redo) if redo > 0.0 => paper.remark(&format!(
             "Its redo, {redo:.1} MB/s, comes on top of that: give it volumes of its own, which are not sized here. It passes the machines, \
@@ -131,7 +165,13 @@ pub fn ranking(
     if !ranking.gaps.is_empty() {
         paper.remark(&not_in_the_catalogue(&ranking.gaps))?;
     }
-    paper.aside(LEGEND)
+    match &question.recorded {
+        None => paper.aside(LEGEND),
+        Some(recorded) => {
+            paper.aside(TRACE_LEGEND)?;
+            recorded.next.iter().try_for_each(|next| paper.aside(&format!("next: {next}")))
+        }
+    }
 }
 
 /// Whether machines are compared by processors and memory.
@@ -157,7 +197,9 @@ fn part(
 ) -> io::Result<()> {
     let price = question.unit.map(|unit| format!("price ({unit})"));
     let header = ["platform", "vCPU", "GiB", "allows", "times", "what binds"].map(str::to_owned);
-    let mut grid = Grid::new(1, header.into_iter().chain(price.clone()));
+    let is_cached = platforms.iter().take(most).any(|sized| sized.platform.cache == Cache::Read);
+    let cached = is_cached.then(|| "cached".to_owned());
+    let mut grid = Grid::new(1, header.into_iter().chain(cached).chain(price.clone()));
     for sized in platforms.iter().take(most) {
         let machine = &sized.platform.machine;
         let volumes = sized.platform.volumes.as_ref().map(provisioned).unwrap_or_default();
@@ -174,6 +216,10 @@ fn part(
             format!("{:.2}", question.headroom_of(sized)),
             sized.whose.words().to_owned(),
         ];
+        if is_cached {
+            let share = question.cached_share(&sized.platform);
+            row.push(share.map_or_else(String::new, |share| format!("{} %", percent(share).trim_end_matches(".0"))));
+        }
         if price.is_some() {
             row.push(sized.price.map_or_else(|| UNKNOWN.to_owned(), group_thousands));
         }

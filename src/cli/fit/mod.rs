@@ -1,5 +1,7 @@
 //! `plimsoll fit`.
 
+mod seconds;
+
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -23,6 +25,7 @@ use model::units::Bytes;
 use report;
 use report::fit::{doubt_advice, doubt_sentence, headrooms, sentence, verdict, word};
 use report::ranking::Question;
+use seconds::TraceArgs;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -33,6 +36,7 @@ Examples:
   plimsoll fit --demand 202610 --capacity p30x2 --json      for a program
   plimsoll fit --demand 202610 --platforms --data 4T        what to buy?
   plimsoll fit --demand 202610 --platforms --prices ours.toml
+  plimsoll fit --trace monday.trace --platforms             each second of a trace
 
 The first compares one AWR report with the last run. The second takes October's reports, and what was enough for 95 \
 % of the time. The exit code is 0 if the platform sustains the database, 1 if it does not, and 2 if the data cannot \
@@ -48,8 +52,11 @@ pub(super) struct Arguments {
     /// Each is an id, the beginning of ids, a name, a tag as in `db=prod`, a directory, or `last`.
     ///
     /// All matching runs are used. With names of several databases, all must fit together.
-    #[arg(long, value_name = "RUN", required = true, num_args = 1.., help_heading = "Question")]
+    #[arg(long, value_name = "RUN", required_unless_present = "trace", num_args = 1.., help_heading = "Question")]
     demand: Vec<String>,
+
+    #[command(flatten)]
+    trace: TraceArgs,
 
     /// Run that shows what a platform sustains: a sweep, or an imported result with a latency
     ///
@@ -116,7 +123,17 @@ struct Judged {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let each = |name: &String| Ok((name.clone(), load(std::slice::from_ref(name), &arguments.runs)?));
-    let given = arguments.demand.iter().map(each).collect::<Result<Vec<_>, Failure>>()?;
+    let given = match arguments.trace.read()? {
+        Some(Err(exit)) => return Ok(exit),
+        Some(Ok(observed)) => {
+            if arguments.capacity.is_none() {
+                refuse_share(arguments.at)?;
+                return seconds::rank(&observed, &arguments.trace, &arguments.published, arguments.format.format());
+            }
+            vec![(observed.name, vec![observed.run])]
+        }
+        None => arguments.demand.iter().map(each).collect::<Result<Vec<_>, Failure>>()?,
+    };
     let databases = databases(&arguments.demand, &given)?;
     let Some(capacity) = &arguments.capacity else {
         let share = arguments.at.share();
@@ -152,6 +169,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Answer::DoesNot => Exit::NotMet,
         Answer::Unknown(_) => Exit::CouldNot,
     })
+}
+
+/// A credit that lasts over 95 % of the seconds is not one that lasts.
+fn refuse_share(at: At) -> Result<(), Failure> {
+    if matches!(at, At::Peak) {
+        return Ok(());
+    }
+    let failure = Failure::new("`--at` with a trace and `--platforms`: every second of the trace is judged");
+    Err(failure.with_hint("leave out `--at`, or compare with a measured run: `--capacity RUN`".to_owned()))
 }
 
 impl Judged {
@@ -344,6 +370,34 @@ struct PublishedArgs {
     files: PlatformsArgs,
 }
 
+impl PublishedArgs {
+    /// The catalogue and the price list, once the headroom is one.
+    fn read(&self) -> Result<(platforms::Catalogue, Option<Prices>), Failure> {
+        if !(self.headroom.is_finite() && (1.0..=100.0).contains(&self.headroom)) {
+            let failure = Failure::new(format_args!("`--headroom {}` is none", self.headroom));
+            return Err(failure.with_hint("it is 1 to 100: how many times the demand must be allowed".to_owned()));
+        }
+        let catalogue = self.files.catalogue()?;
+        let prices = match &self.prices {
+            None => None,
+            Some(file) => {
+                let text = plain::read_named_text(file, MAX_LIST).map_err(|problem| {
+                    let failure = Failure::new(format_args!("cannot read `{}`: {problem}", file.display()));
+                    failure.with_hint("docs/recipes/azure-rac.md shows a list of prices".to_owned())
+                })?;
+                let read = Prices::read(&file.display().to_string(), &text, &catalogue);
+                Some(read.map_err(|problem| Failure::new(&problem).with_hint(problem.hint))?)
+            }
+        };
+        Ok((catalogue, prices))
+    }
+}
+
+/// GiB that the volumes must hold with all copies; 0 where that is not known.
+fn gib_needed(arguments: &PublishedArgs, redundancy: platforms::Redundancy) -> f64 {
+    arguments.data.map_or(0.0, |data| data.0 as f64 / f64::from(1 << 30)) * redundancy.copies()
+}
+
 /// Ranks the catalogue by what `databases` ask for together.
 fn run_fit_platforms(
     arguments: &PublishedArgs,
@@ -351,22 +405,7 @@ fn run_fit_platforms(
     share: Share,
     format: Format,
 ) -> Result<Exit, Failure> {
-    if !(arguments.headroom.is_finite() && (1.0..=100.0).contains(&arguments.headroom)) {
-        let failure = Failure::new(format_args!("`--headroom {}` is none", arguments.headroom));
-        return Err(failure.with_hint("it is 1 to 100: how many times the demand must be allowed".to_owned()));
-    }
-    let catalogue = arguments.files.catalogue()?;
-    let prices = match &arguments.prices {
-        None => None,
-        Some(file) => {
-            let text = plain::read_named_text(file, MAX_LIST).map_err(|problem| {
-                let failure = Failure::new(format_args!("cannot read `{}`: {problem}", file.display()));
-                failure.with_hint("docs/recipes/azure-rac.md shows a list of prices".to_owned())
-            })?;
-            let read = Prices::read(&file.display().to_string(), &text, &catalogue);
-            Some(read.map_err(|problem| Failure::new(&problem).with_hint(problem.hint))?)
-        }
-    };
+    let (catalogue, prices) = arguments.read()?;
     let target = LatencyTarget::default();
     let demands: Vec<Demand> = databases.iter().map(|(trend, runs)| Demand::of(trend, runs, share, &target)).collect();
     let demand = Demand::together(&demands).or_else(|| demands.into_iter().next());
@@ -383,6 +422,8 @@ fn run_fit_platforms(
         is_given: (arguments.cpus.is_some(), arguments.memory.is_some()),
         today: today(),
         unit: prices.as_ref().map(|prices| prices.unit.as_str()),
+        recorded: None,
+        hit_share: None,
     };
     match format {
         Format::Json => say::json(&document_fit_platforms(&question, &ranking))?,
@@ -412,7 +453,6 @@ fn need(demand: &Demand, arguments: &PublishedArgs, redundancy: platforms::Redun
         let failure = Failure::new(format_args!("`{}` asks for no requests", demand.database));
         return Err(failure.with_hint("name runs in which it did something".to_owned()));
     }
-    let gib = arguments.data.map_or(0.0, |data| data.0 as f64 / f64::from(1 << 30));
     let asked = Asked {
         read_share: reads / requests,
         block_bytes: rates.megabytes.unwrap_or(0.0) * 1e6 / requests,
@@ -423,7 +463,7 @@ fn need(demand: &Demand, arguments: &PublishedArgs, redundancy: platforms::Redun
     Ok(Need {
         asked,
         per_s: requests * arguments.headroom,
-        gib: gib * redundancy.copies(),
+        gib: gib_needed(arguments, redundancy),
         redo_bytes,
         processors: arguments.cpus.map(f64::from).or(demand.processors.map(|busy| busy * arguments.headroom)),
         memory_gib: arguments.memory.map(|it| it.0 as f64).or(demand.memory_bytes).map(in_gib),
@@ -439,6 +479,8 @@ fn document_fit_platforms(question: &Question<'_>, ranking: &platforms::Ranking)
             "cloud": sized.platform.machine.cloud,
             "nodes": sized.platform.nodes,
             "volumes": volumes,
+            "host_cache": sized.platform.cache == platforms::Cache::Read,
+            "cache_hit_share": question.cached_share(&sized.platform),
             "requests_per_s": sized.per_s,
             "headroom": question.headroom_of(sized),
             "binds": sized.whose,

@@ -194,7 +194,7 @@ fn kept(command: &[String], flags: &[(&str, bool)]) -> Vec<String> {
 }
 
 /// A word as a shell reads it back.
-fn shell_word(word: &str) -> String {
+pub fn shell_word(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         word.to_owned()

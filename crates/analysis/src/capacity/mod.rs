@@ -14,6 +14,7 @@ mod reported_tests;
 #[cfg(test)]
 mod tests;
 
+pub use deciding::shell_word;
 pub use demand::{Demand, Share, is_one_of_cluster};
 pub use platform::{Level, Platform, Verdict};
 
