@@ -160,7 +160,9 @@ impl Volumes {
         let size = self.size_gib.filter(|_| self.kind.size_gib.is_none()).map(|size| format!("{size}G"));
         let iops = self.each.iops.filter(|_| is_bought(&self.kind.iops)).map(|iops| format!("iops={iops}"));
         let throughput = self.each.mb_per_s.filter(|_| is_bought(&self.kind.throughput));
-        let throughput = throughput.map(|mb| format!("throughput={}", mb / self.kind.unit.in_megabytes(1.0)));
+        // Rounded, since the unit is no power of ten.
+        let in_unit = |mb: f64| (mb / self.kind.unit.in_megabytes(1.0) * 1e6).round() / 1e6;
+        let throughput = throughput.map(|mb| format!("throughput={}", in_unit(mb)));
         let options: Vec<String> = [size, iops, throughput].into_iter().flatten().collect();
         let between = if options.is_empty() { "" } else { ":" };
         let name = self.kind.name.to_lowercase().replace(' ', "-");
