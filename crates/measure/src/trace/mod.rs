@@ -21,6 +21,7 @@ use bpftrace::{Bpftrace, TraceSample};
 use device::TracedDevice;
 use model::units::Bytes;
 use place::ClassifiedPath;
+pub use place::{DatabaseFiles, FileClass};
 use program::Event;
 
 /// What is to be traced; at least one of both.
@@ -117,6 +118,11 @@ impl Tracer {
 /// Directories and files of the database that a process and its children work on; empty where none is known.
 pub fn files_of(pid: u32) -> Vec<PathBuf> {
     place::of_process(&Root::default(), pid).into_iter().map(|ClassifiedPath { path, .. }| path).collect()
+}
+
+/// Whether processes have other numbers here than the kernel's tracing has, as in a container.
+pub fn has_other_numbers() -> bool {
+    numbers_are_foreign(&Root::default())
 }
 
 /// Kernel names of the devices below the database files that a process works on; empty where none is known.

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use super::family;
 use crate::os::Root;
@@ -58,6 +59,19 @@ pub(super) struct ClassifiedPath {
 /// The places of the servers that the process and its children work for. Empty where none is known, or where this user may
 /// not look.
 pub(super) fn of_process(root: &Root, pid: u32) -> Vec<ClassifiedPath> {
+    let mounts = mounts::all(root);
+    let mut places: Vec<ClassifiedPath> = Vec::new();
+    for claim in claims_of(root, pid) {
+        if let Some(place) = claim.numbered(&mounts).filter(|place| places.iter().all(|known| !known.is_same(place))) {
+            places.push(place);
+        }
+    }
+    places.truncate(MAX_PLACES);
+    places
+}
+
+/// What the working directories and open files of a process and its children report.
+fn claims_of(root: &Root, pid: u32) -> BTreeSet<Claim> {
     let mut claims = BTreeSet::new();
     for pid in family(root, pid) {
         if let Ok(directory) = fs::read_link(root.path(format!("/proc/{pid}/cwd"))) {
@@ -69,15 +83,7 @@ pub(super) fn of_process(root: &Root, pid: u32) -> Vec<ClassifiedPath> {
             claims.extend(of_file(&path));
         }
     }
-    let mounts = mounts::all(root);
-    let mut places: Vec<ClassifiedPath> = Vec::new();
-    for claim in claims {
-        if let Some(place) = claim.numbered(&mounts).filter(|place| places.iter().all(|known| !known.is_same(place))) {
-            places.push(place);
-        }
-    }
-    places.truncate(MAX_PLACES);
-    places
+    claims
 }
 
 /// A place by its path alone. They are ordered by reach, those that reach farthest first.
@@ -101,6 +107,74 @@ impl Claim {
         // What `stat` reports on btrfs is the number of a subvolume; the mount table has the kernel's own.
         let device = holding(mounts, &path, number(metadata.dev()))?.device;
         Some(ClassifiedPath { path, reach, kind, device, inode: metadata.ino() })
+    }
+}
+
+/// What a file is to its database, for others than the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileClass {
+    /// Tables and indexes.
+    Data,
+    /// The log that makes commits durable.
+    Log,
+    /// Anything else, or unknown.
+    Other,
+}
+
+/// How often directories are looked at again for a file of which nothing is known: a tablespace may be new.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// The files of the database that a process and its children work on, those that come later too.
+#[derive(Debug)]
+pub struct DatabaseFiles {
+    root: Root,
+    pid: u32,
+    /// Those that reach farthest come last.
+    claims: Vec<Claim>,
+    looked: Instant,
+}
+
+impl DatabaseFiles {
+    /// Those of a process as this machine numbers it.
+    pub fn of(pid: u32) -> Self {
+        let root = Root::default();
+        let claims = claims_by_path(&root, pid);
+        Self { root, pid, claims, looked: Instant::now() }
+    }
+
+    /// What a file is, by its path without symbolic links.
+    pub fn class(&mut self, path: &Path) -> FileClass {
+        let known = class_of(&self.claims, path);
+        if known != FileClass::Other || self.looked.elapsed() < LOOK_AGAIN {
+            return known;
+        }
+        self.claims = claims_by_path(&self.root, self.pid);
+        self.looked = Instant::now();
+        class_of(&self.claims, path)
+    }
+}
+
+/// The claims of a process and its children without symbolic links, those of single files first.
+fn claims_by_path(root: &Root, pid: u32) -> Vec<Claim> {
+    let real = |claim: Claim| Claim { path: claim.path.canonicalize().unwrap_or(claim.path), ..claim };
+    let mut claims: Vec<Claim> = claims_of(root, pid).into_iter().map(real).collect();
+    claims.sort_by_key(|claim| std::cmp::Reverse(claim.reach));
+    claims.truncate(MAX_PLACES);
+    claims
+}
+
+fn class_of(claims: &[Claim], path: &Path) -> FileClass {
+    let holder = path.parent();
+    let above = holder.and_then(Path::parent);
+    let known = claims.iter().find(|claim| match claim.reach {
+        Reach::Itself => claim.path == path,
+        Reach::Children => Some(claim.path.as_path()) == holder,
+        Reach::Grandchildren => Some(claim.path.as_path()) == above,
+    });
+    match known.map(|claim| claim.kind).or_else(|| Some(of_file(path)?.kind)) {
+        Some(Kind::Data) => FileClass::Data,
+        Some(Kind::Wal | Kind::Redo) => FileClass::Log,
+        Some(Kind::Other) | None => FileClass::Other,
     }
 }
 
@@ -229,6 +303,27 @@ mod tests {
             ("/tmp/x.dbf.txt", None),
         ] {
             assert_eq!(kind(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_classified_by_the_claim_that_is_nearest() {
+        let claims = [
+            Claim::new("/d/mine/ib_logfile0", Reach::Itself, Kind::Redo),
+            Claim::new("/d/pg_wal", Reach::Children, Kind::Wal),
+            Claim::new("/d", Reach::Grandchildren, Kind::Data),
+        ];
+        for (path, expected) in [
+            ("/d/pg_wal/000000010000000000000001", FileClass::Log),
+            ("/d/mine/ib_logfile0", FileClass::Log),
+            ("/d/mine/t", FileClass::Data),
+            ("/d/mine/below/t", FileClass::Other),
+            ("/d/postmaster.pid", FileClass::Other),
+            // By its name alone.
+            ("/e/users01.dbf", FileClass::Data),
+            ("/e/redo01.log", FileClass::Log),
+        ] {
+            assert_eq!(class_of(&claims, Path::new(path)), expected, "{path}");
         }
     }
 
