@@ -9,9 +9,16 @@ pub(super) const SECTOR_BYTES: u64 = numbers::SECTOR;
 
 /// A field of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Field {
-    at: usize,
-    bytes: usize,
+pub(super) struct Field {
+    pub(super) at: usize,
+    pub(super) bytes: usize,
+}
+
+impl Field {
+    /// Its value in an event, without a sign.
+    pub(super) fn value(self, event: &[u8]) -> Option<u64> {
+        number(event, self.at, self.bytes)
+    }
 }
 
 /// Where an event has what is used of it.
@@ -49,7 +56,7 @@ pub(super) struct Does {
 }
 
 /// The numbers that a text of the kernel gives a field, as `offset:8` and `size:4`.
-fn field(text: &str, name: &str) -> Option<Field> {
+pub(super) fn field(text: &str, name: &str) -> Option<Field> {
     let line = text.lines().map(str::trim).find(|line| {
         let declared = line.strip_prefix("field:").and_then(|line| line.split(';').next());
         let last = declared.and_then(|declared| declared.split_ascii_whitespace().next_back());
@@ -62,10 +69,15 @@ fn field(text: &str, name: &str) -> Option<Field> {
     Some(Field { at: value("offset:")?, bytes: value("size:")? })
 }
 
+/// The number by which the ring buffer names an event, from the text of its `format`.
+pub(super) fn id(text: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix("ID:"))?.trim().parse().ok()
+}
+
 impl EventLayout {
     /// From the text of `events/block/NAME/format`.
     pub(super) fn parse(text: &str) -> Option<Self> {
-        let id = text.lines().find_map(|line| line.strip_prefix("ID:"))?.trim().parse().ok()?;
+        let id = id(text)?;
         let fields = [field(text, "common_pid")?, field(text, "dev")?, field(text, "sector")?];
         let [pid, device, sector] = fields;
         Some(Self { id, pid, device, sector, sectors: field(text, "nr_sector")?, does: field(text, "rwbs")? })

@@ -6,6 +6,7 @@
 //! (`block_bio_queue`).
 
 mod events;
+mod file;
 mod ring;
 mod tracefs;
 
@@ -13,6 +14,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -21,6 +23,32 @@ use events::{Does, EventLayout, SECTOR_BYTES, Seen};
 use model::record::Timestamp;
 use model::trace::{TraceDevice, TraceHeader, TraceRequest};
 use tracefs::Instance;
+
+pub use file::{CallCounts, FileOptions, FileRecorder, FileRole, Roles};
+
+/// A recording of either layer, which goes on until the value is dropped.
+pub trait Recording {
+    /// What the trace says of itself so far.
+    fn header(&self) -> &TraceHeader;
+
+    /// How long it has recorded, in nanoseconds.
+    fn elapsed_ns(&self) -> u64;
+
+    /// How often [`take`](Self::take) is to be called.
+    fn every(&self) -> Duration;
+
+    /// Takes what the ring buffer has, and appends requests that are complete, in the order of their issue.
+    ///
+    /// # Errors
+    /// When the ring buffer cannot be read.
+    fn take(&mut self, into: &mut Vec<TraceRequest>) -> Result<(), RecordError>;
+
+    /// Ends the recording and appends what is left of it. Returns what the trace says of itself in the end.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    fn end(self: Box<Self>, into: &mut Vec<TraceRequest>) -> Result<(TraceHeader, Recorded), RecordError>;
+}
 
 /// What is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,6 +104,8 @@ pub struct Recorded {
     pub unknown: u64,
     /// Memory of the ring buffers of all processors, in bytes.
     pub kernel_bytes: u64,
+    /// What system calls were seen and are not in the trace; absent unless they were recorded.
+    pub calls: Option<CallCounts>,
 }
 
 /// An event that waits for earlier ones of other processors.
@@ -139,6 +169,16 @@ pub enum RecordError {
     Unknown {
         /// The file.
         what: &'static str,
+    },
+    /// The kernel does not trace system calls.
+    #[error("this kernel does not trace system calls")]
+    #[diagnostic(help("use a kernel with CONFIG_FTRACE_SYSCALLS, or record devices"))]
+    NoCalls,
+    /// The kernel describes an event in another way.
+    #[error("this kernel describes the event `{name}` in a form that Plimsoll cannot read")]
+    UnknownEvent {
+        /// Its group and name.
+        name: String,
     },
     /// The system's error.
     #[error("cannot {action} `{path}`: {source}")]
@@ -226,54 +266,6 @@ impl Recorder {
         })
     }
 
-    /// What the trace says of itself.
-    pub fn header(&self) -> &TraceHeader {
-        &self.header
-    }
-
-    /// How long it has recorded, in nanoseconds.
-    pub fn elapsed_ns(&self) -> u64 {
-        now_ns().saturating_sub(self.began_ns)
-    }
-
-    /// Events that were lost so far; absent where the kernel does not say.
-    pub fn lost_events(&self) -> Option<u64> {
-        self.instance.lost()
-    }
-
-    /// Takes what the ring buffer has, and appends requests that are complete, in the order of their issue. To be called some
-    /// twenty times a second.
-    ///
-    /// # Errors
-    /// When the ring buffer cannot be read.
-    pub fn take(&mut self, into: &mut Vec<TraceRequest>) -> Result<(), RecordError> {
-        let now_ns = now_ns();
-        self.drain(now_ns, now_ns.saturating_sub(SETTLED_NS), into)?;
-        self.pairing.pass_on(now_ns.saturating_sub(SETTLED_NS).saturating_sub(self.began_ns), into);
-        Ok(())
-    }
-
-    /// Ends the recording and appends what is left of it.
-    ///
-    /// # Errors
-    /// As [`take`](Self::take).
-    pub fn end(mut self, into: &mut Vec<TraceRequest>) -> Result<Recorded, RecordError> {
-        self.instance.set("tracing_on", "0")?;
-        let duration_ns = self.elapsed_ns();
-        self.drain(u64::MAX, u64::MAX, into)?;
-        self.pairing.finish(into);
-        Ok(Recorded {
-            duration_ns,
-            lost_events: self.instance.lost(),
-            untimed: self.pairing.incomplete(),
-            others: self.others,
-            preflushes: self.preflushes,
-            unknown: self.unknown,
-            requeued: self.pairing.requeued(),
-            kernel_bytes: self.instance.buffer_bytes(),
-        })
-    }
-
     /// Reads what the ring buffer has, up to what happens after `read_ns`, and takes what happened before `settled_ns`.
     fn drain(&mut self, read_ns: u64, settled_ns: u64, into: &mut Vec<TraceRequest>) -> Result<(), RecordError> {
         let Self { instance, layouts, places, family, early, others, unknown, preflushes, .. } = self;
@@ -323,6 +315,46 @@ impl Recorder {
             }
         }
         Ok(())
+    }
+}
+
+impl Recording for Recorder {
+    fn header(&self) -> &TraceHeader {
+        &self.header
+    }
+
+    fn elapsed_ns(&self) -> u64 {
+        now_ns().saturating_sub(self.began_ns)
+    }
+
+    fn every(&self) -> Duration {
+        Duration::from_millis(50)
+    }
+
+    fn take(&mut self, into: &mut Vec<TraceRequest>) -> Result<(), RecordError> {
+        let now_ns = now_ns();
+        self.drain(now_ns, now_ns.saturating_sub(SETTLED_NS), into)?;
+        self.pairing.pass_on(now_ns.saturating_sub(SETTLED_NS).saturating_sub(self.began_ns), into);
+        Ok(())
+    }
+
+    fn end(mut self: Box<Self>, into: &mut Vec<TraceRequest>) -> Result<(TraceHeader, Recorded), RecordError> {
+        self.instance.set("tracing_on", "0")?;
+        let duration_ns = self.elapsed_ns();
+        self.drain(u64::MAX, u64::MAX, into)?;
+        self.pairing.finish(into);
+        let recorded = Recorded {
+            duration_ns,
+            lost_events: self.instance.lost(),
+            untimed: self.pairing.incomplete(),
+            others: self.others,
+            preflushes: self.preflushes,
+            unknown: self.unknown,
+            requeued: self.pairing.requeued(),
+            kernel_bytes: self.instance.buffer_bytes(),
+            calls: None,
+        };
+        Ok((self.header, recorded))
     }
 }
 

@@ -73,6 +73,11 @@ impl Instance {
         kernel::set(&path, value).map_err(at("write to", &path))
     }
 
+    /// Whether a file of the instance is there.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.path.join(name).exists()
+    }
+
     /// The text of a file of the instance.
     pub(super) fn text(&self, name: &str) -> Result<String, RecordError> {
         let path = self.path.join(name);
