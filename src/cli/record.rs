@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::arguments::{Format, FormatArgs, ProgressArgs, Seconds};
@@ -13,10 +13,14 @@ use super::live::Watch;
 use super::{Interrupt, say};
 use measure::environment::devices_below;
 use measure::os::{space, thread_cpu_ns};
+use measure::trace::{DatabaseFiles, FileClass, has_other_numbers};
 use model::record::Timestamp;
 use model::trace::{TraceEnd, TraceHeader, TraceKind};
 use model::units::{Bytes, Nanos, group_thousands};
-use trace::record::{RecordError, RecordOptions, Recorded, Recorder, online_processors};
+use trace::record::{
+    CallCounts, FileOptions, FileRecorder, FileRole, RecordError, RecordOptions, Recorded, Recorder,
+    Recording as Layered, online_processors,
+};
 use trace::{TraceError, TraceSummary, TraceWriter};
 
 pub(super) const EXAMPLES: &str = "\
@@ -24,16 +28,19 @@ Examples:
   plimsoll record --device nvme0n1 --duration 10m -o monday.trace
   plimsoll record --device sdb --device sdc -o monday.trace    until Ctrl-C
   plimsoll record --device sdb --pid 4711 --duration 1h -o db.trace
+  plimsoll record --layer file --pid 4711 --duration 10m -o files.trace
 
 It records every request of the devices: when it was issued, where, how long it is, what it does and how long it took. No data \
 is recorded. The kernel's own tracing does it (root); nothing is installed. `plimsoll trace show` says what the load is like, \
 `plimsoll io replay` repeats it elsewhere.
 
+`--layer file` records what a process asks of its files instead, before caches and file systems: its reads, writes, fsyncs and \
+punched holes. Each file is a device of the trace, such as `data-1` or `log-1`. Reads through mapped memory cannot be seen. \
+Requests by io_uring and `io_submit` are only counted, and a note says how many.
+
 Recording ends by itself before it harms the database: at --max-size, when the file system of the trace is nearly full, or \
 beyond --max-cpu. What is recorded by then is a whole trace.";
 
-/// How often the ring buffer is emptied.
-const EVERY: Duration = Duration::from_millis(50);
 /// Over so long the processor time is judged: to compress a part of the file takes a moment.
 const JUDGED: Duration = Duration::from_secs(5);
 /// So often what is recorded is made readable, even if the recording is killed.
@@ -46,10 +53,14 @@ const MIN_BUFFER: Bytes = Bytes::kib(64);
 /// Arguments of `plimsoll record`.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
+    /// Requests of block devices, or system calls of a process on its files
+    #[arg(long, value_name = "LAYER", value_enum, default_value_t = Layer::Device, help_heading = "Target")]
+    layer: Layer,
+
     /// Block device, such as `sda` or `/dev/nvme0n1`
     ///
     /// What is built on others has a name of its own, such as `dm-3`.
-    #[arg(long = "device", value_name = "NAME", required = true, help_heading = "Target")]
+    #[arg(long = "device", value_name = "NAME", required_unless_present = "layer", help_heading = "Target")]
     devices: Vec<String>,
 
     /// Process to watch, with its children and theirs
@@ -57,6 +68,10 @@ pub(super) struct Arguments {
     /// Requests that others issue are left out, such as what the kernel writes back.
     #[arg(long, value_name = "N", help_heading = "Target")]
     pid: Option<u32>,
+
+    /// Write the paths of files into the trace, with `--layer file`
+    #[arg(long, help_heading = "Output")]
+    names: bool,
 
     /// End after this time [default: run until Ctrl-C]
     #[arg(long, value_name = "TIME", help_heading = "Load")]
@@ -85,6 +100,15 @@ pub(super) struct Arguments {
 
     #[command(flatten)]
     progress: ProgressArgs,
+}
+
+/// What is recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Layer {
+    /// What block devices get
+    Device,
+    /// What a process asks of its files
+    File,
 }
 
 fn percent(text: &str) -> Result<f64, String> {
@@ -130,6 +154,8 @@ struct Summary<'a> {
     other_requests: u64,
     cpu_pct: f64,
     kernel_memory_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calls: Option<&'a CallCounts>,
 }
 
 impl From<RecordError> for Failure {
@@ -149,23 +175,19 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         let failure = Failure::new(format_args!("`--kernel-buffer {buffer}` is too small"));
         return Err(failure.with_hint(format!("use at least {MIN_BUFFER}")));
     }
+    check_layer(arguments)?;
     // Known before anything is traced.
     if arguments.out.symlink_metadata().is_ok() {
         let failure = Failure::new(format_args!("`{}` exists already", arguments.out.display()));
         return Err(failure.with_hint("name another file: a trace is never replaced".to_owned()));
     }
     let interrupt = Interrupt::listen()?;
-    let options = RecordOptions {
-        devices: arguments.devices.clone(),
-        process: arguments.pid,
-        buffer_bytes: arguments.buffer.unwrap_or_else(usual_buffer).0,
-    };
     if is_nearly_full(&arguments.out) {
         let failure =
             Failure::new(format_args!("the file system of `{}` has less than {SPARE} left", arguments.out.display()));
         return Err(failure.with_hint("write the trace elsewhere".to_owned()));
     }
-    let recorder = Recorder::start(&options)?;
+    let recorder = start(arguments)?;
     let writer = TraceWriter::create(&arguments.out)?;
     let verbosity = arguments.progress.verbosity();
     let own = recorder.header().devices.iter().find(|device| devices_below(&arguments.out).contains(&device.name));
@@ -184,6 +206,47 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
 }
 
+/// What belongs to one layer and not to the other.
+fn check_layer(arguments: &Arguments) -> Result<(), Failure> {
+    let refused = |what: &str, hint: &str| Err(Failure::new(what).with_hint(hint.to_owned()));
+    match arguments.layer {
+        Layer::Device if arguments.devices.is_empty() => {
+            refused("`--layer device` needs `--device`", "name a device; `lsblk` lists them")
+        }
+        Layer::Device if arguments.names => {
+            refused("`--names` needs `--layer file`", "leave it out: devices have their names in the trace")
+        }
+        Layer::File if !arguments.devices.is_empty() => {
+            refused("`--device` does not go with `--layer file`", "leave out one of the two")
+        }
+        Layer::File if arguments.pid.is_none() => {
+            refused("`--layer file` needs `--pid`", "name the first process of the database, such as the postmaster")
+        }
+        Layer::File if has_other_numbers() => refused(
+            "this process runs in a container with process numbers of its own, and tracing goes by the machine's",
+            "run it on the machine itself (`docker run --pid=host`), or record devices",
+        ),
+        Layer::Device | Layer::File => Ok(()),
+    }
+}
+
+/// Begins to record.
+fn start(arguments: &Arguments) -> Result<Box<dyn Layered>, RecordError> {
+    let buffer_bytes = arguments.buffer.unwrap_or_else(usual_buffer).0;
+    if let (Layer::File, Some(process)) = (arguments.layer, arguments.pid) {
+        let mut files = DatabaseFiles::of(process);
+        let roles = Box::new(move |path: &Path| match files.class(path) {
+            FileClass::Data => FileRole::Data,
+            FileClass::Log => FileRole::Log,
+            FileClass::Other => FileRole::Other,
+        });
+        let options = FileOptions { process, buffer_bytes, has_names: arguments.names, roles };
+        return Ok(Box::new(FileRecorder::start(options)?));
+    }
+    let options = RecordOptions { devices: arguments.devices.clone(), process: arguments.pid, buffer_bytes };
+    Ok(Box::new(Recorder::start(&options)?))
+}
+
 /// The kernel's memory for each processor unless the user says otherwise.
 fn usual_buffer() -> Bytes {
     Bytes((Bytes::mib(256).0 / online_processors()).clamp(MIN_BUFFER.0, Bytes::mib(16).0))
@@ -197,7 +260,7 @@ fn is_nearly_full(out: &Path) -> bool {
 
 struct Recording<'a, W: Write + Send> {
     arguments: &'a Arguments,
-    recorder: Recorder,
+    recorder: Box<dyn Layered>,
     writer: TraceWriter<W>,
     batch: Vec<model::trace::TraceRequest>,
     watch: Watch,
@@ -210,7 +273,7 @@ impl<W: Write + Send> Recording<'_, W> {
         let (begun, cpu_begun) = (Instant::now(), thread_cpu_ns());
         let (mut shown, mut judged, mut settled) = ((begun, 0, 0), (begun, cpu_begun), begun);
         loop {
-            std::thread::sleep(EVERY);
+            std::thread::sleep(self.recorder.every());
             self.recorder.take(&mut self.batch)?;
             self.write()?;
             let now = Instant::now();
@@ -267,9 +330,9 @@ impl<W: Write + Send> Recording<'_, W> {
         watch.end();
         let header = recorder.header().clone();
         let elapsed_ns = recorder.elapsed_ns();
-        let recorded = match recorder.end(&mut batch) {
+        let (header, recorded) = match recorder.end(&mut batch) {
             // What was written before is whole without the rest.
-            Err(_) if ended == Ended::Failure => Recorded { duration_ns: elapsed_ns, ..Recorded::default() },
+            Err(_) if ended == Ended::Failure => (header, Recorded { duration_ns: elapsed_ns, ..Recorded::default() }),
             recorded => recorded?,
         };
         writer.write(&batch, &header)?;
@@ -299,6 +362,7 @@ impl<W: Write + Send> Recording<'_, W> {
                 other_requests: recorded.others,
                 cpu_pct,
                 kernel_memory_bytes: memory.0,
+                calls: recorded.calls.as_ref(),
             })?,
             Format::Text => {
                 let mut out = say::output();
@@ -371,6 +435,39 @@ fn of_recorded(recorded: &Recorded) -> Vec<String> {
             count(recorded.others)
         ));
     }
+    notes.extend(recorded.calls.iter().flat_map(of_calls));
+    notes
+}
+
+/// What a reader has to know of a process's calls.
+fn of_calls(calls: &CallCounts) -> Vec<String> {
+    let count = |number: u64| group_thousands(number as f64);
+    let mut notes: Vec<String> = [
+        (calls.io_uring, "requests by io_uring are not in the trace: they bypass system calls"),
+        (calls.io_submit, "requests by `io_submit` are not in the trace: the kernel does not show what they are"),
+        (
+            calls.unknown,
+            "calls are left out: their file was closed, or their process had ended, before it was looked up",
+        ),
+        (calls.unplaced, "reads and writes are left out: the position of their file was not known"),
+        (calls.unanswered, "calls are left out: their end was not seen"),
+        (calls.failed, "calls on files failed, and are left out"),
+        (calls.empty, "reads and writes of files moved nothing, such as at the end of a file, and are left out"),
+        (calls.not_files, "reads and writes of pipes, sockets and the like are left out"),
+        (
+            calls.folded,
+            "requests are of files beyond the limit: such files share one device, and their offsets overlap",
+        ),
+    ]
+    .into_iter()
+    .filter(|(number, _)| *number > 0)
+    .map(|(number, words)| format!("{} {words}", count(number)))
+    .collect();
+    if !calls.counted.is_empty() {
+        let each: Vec<String> =
+            calls.counted.iter().map(|(name, number)| format!("{} {name}", count(*number))).collect();
+        notes.push(format!("other calls on files or all data are not in the trace: {}", each.join(", ")));
+    }
     notes
 }
 
@@ -411,9 +508,18 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_noted() {
-        let whole = Recorded { lost_events: Some(0), ..Recorded::default() };
+        let whole = whole_recording();
         assert_eq!(of_recorded(&whole), Vec::<String>::new());
         let notes = of_recorded(&Recorded { lost_events: Some(7), untimed: 2, others: 1, ..whole });
         assert!(notes[0].starts_with("7 events were lost") && notes.len() == 3, "{notes:?}");
+        let counted = [("splice", 2), ("sync", 1_000)].into_iter().collect();
+        let calls = CallCounts { io_uring: 12, counted, ..CallCounts::default() };
+        let notes = of_recorded(&Recorded { calls: Some(calls), ..whole_recording() });
+        assert!(notes[0].starts_with("12 requests by io_uring are not in the trace"), "{notes:?}");
+        assert!(notes[1].ends_with(": 2 splice, 1,000 sync") && notes.len() == 2, "{notes:?}");
+    }
+
+    fn whole_recording() -> Recorded {
+        Recorded { lost_events: Some(0), ..Recorded::default() }
     }
 }

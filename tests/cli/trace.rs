@@ -4,6 +4,8 @@
 
 use std::fmt::Write;
 use std::fs::File;
+use std::io::{BufRead, BufReader, Write as _};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -94,6 +96,14 @@ fn what_is_no_trace_is_refused_and_nothing_is_left() {
         "there is no block device `no-such-device`",
     );
     refused(&place.run(&["record", "--device", "loop0", "-o", "a.trace"]), "exists already");
+    for (words, why) in [
+        (&["--layer", "file"][..], "`--layer file` needs `--pid`"),
+        (&["--layer", "file", "--pid", "1", "--device", "sda"], "`--device` does not go with `--layer file`"),
+        (&["--layer", "device"], "`--layer device` needs `--device`"),
+        (&["--device", "sda", "--names"], "`--names` needs `--layer file`"),
+    ] {
+        refused(&place.run(&[&["record", "-o", "r.trace"], words].concat()), why);
+    }
     assert!(!place.path("r.trace").exists());
 }
 
@@ -303,11 +313,15 @@ fn a_replay_goes_to_real_files_and_writes_only_where_it_may() {
 
 /// A recording that has begun; `None`, with the reason reported, where the kernel's tracing cannot be used.
 fn recording(place: &Place, device: &LoopDevice, out: &str, more: &[&str]) -> Option<Child> {
+    recording_of(place, &["--device", &device.name()], out, more)
+}
+
+/// A recording of what `of` names.
+fn recording_of(place: &Place, of: &[&str], out: &str, more: &[&str]) -> Option<Child> {
     if !Path::new("/sys/kernel/tracing/events/block").is_dir() {
         let _ = Command::new("mount").args(["-t", "tracefs", "tracefs", "/sys/kernel/tracing"]).output();
     }
-    let name = device.name();
-    let words = [&["record", "--device", &name, "-o", out, "--json"][..], more].concat();
+    let words = [&["record", "-o", out, "--json"][..], of, more].concat();
     let mut child = place.plimsoll(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait_until("it records or has ended", || place.path(out).exists() || child.try_wait().unwrap().is_some());
     match child.try_wait().unwrap() {
@@ -315,7 +329,15 @@ fn recording(place: &Place, device: &LoopDevice, out: &str, more: &[&str]) -> Op
         Some(_) => {
             let answer = Answer::from(child.wait_with_output().unwrap());
             assert!(
-                ["not permitted", "not mounted", "offers no tracing"].iter().any(|why| answer.stderr.contains(why)),
+                [
+                    "not permitted",
+                    "not mounted",
+                    "offers no tracing",
+                    "does not trace system calls",
+                    "runs in a container"
+                ]
+                .iter()
+                .any(|why| answer.stderr.contains(why)),
                 "{answer}"
             );
             skip(answer.stderr);
@@ -554,4 +576,96 @@ fn a_trace_whose_rate_swings_gets_a_verdict() {
     assert!(answer.stdout.contains("p99") && !answer.stdout.contains("not reliable"), "{answer}");
     let slow = place.run(&[&words[..6], &["p99=100us", "--quiet"]].concat());
     assert_eq!(slow.code, Some(1), "{slow}");
+}
+
+/// Where the child finds its files: it is this test program once more.
+const CALLS_IN: &str = "PLIMSOLL_TEST_CALLS_IN";
+
+/// What the child does when it may; nothing in a usual run of the tests.
+#[test]
+fn a_child_makes_calls_that_are_counted() {
+    let Some(folder) = std::env::var_os(CALLS_IN) else { return };
+    let wait = || {
+        let mut line = String::new();
+        std::io::stdin().read_line(&mut line).unwrap();
+    };
+    println!("ready");
+    wait();
+    let both = File::options().read(true).write(true).clone();
+    let data = both.open(Path::new(&folder).join("users01.dbf")).unwrap();
+    let mut log = both.open(Path::new(&folder).join("redo01.log")).unwrap();
+    let mut block = [0; 8_192];
+    for number in [0, 3, 1, 6, 2] {
+        assert_eq!(data.read_at(&mut block, number * 8_192).unwrap(), 8_192);
+    }
+    assert_eq!(data.read_at(&mut block, 1 << 30).unwrap(), 0);
+    data.write_all_at(&block, 8_192).unwrap();
+    data.write_all_at(&block[..4_096], 1 << 20).unwrap();
+    data.sync_all().unwrap();
+    for _ in 0..3 {
+        log.write_all(&block[..512]).unwrap();
+        log.sync_data().unwrap();
+    }
+    println!("done");
+    wait();
+}
+
+#[test]
+fn every_call_of_a_process_on_its_files_is_recorded() {
+    let place = Place::on_disk();
+    std::fs::write(place.path("users01.dbf"), vec![1; 64 << 10]).unwrap();
+    std::fs::write(place.path("redo01.log"), vec![1; 4 << 10]).unwrap();
+    for (out, more, names) in [
+        ("calls.trace", &[][..], ["data-1".to_owned(), "log-1".to_owned()]),
+        (
+            "names.trace",
+            &["--names"],
+            ["users01.dbf", "redo01.log"]
+                .map(|name| std::fs::canonicalize(place.path(name)).unwrap().display().to_string()),
+        ),
+    ] {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "trace::a_child_makes_calls_that_are_counted", "--nocapture"])
+            .env(CALLS_IN, place.path(""))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (mut ask, mut said) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()).lines());
+        let mut says = |what: &str| assert!(said.any(|line| line.unwrap().contains(what)), "it ends without `{what}`");
+        says("ready");
+        let pid = child.id().to_string();
+        let of = ["--layer", "file", "--pid", &pid];
+        let Some(recorder) = recording_of(&place, &of, out, more) else { return };
+        ask.write_all(b"\n").unwrap();
+        says("done");
+        let instance = recorder.id();
+        let answer = ended(recorder);
+        drop(ask);
+        assert!(child.wait().unwrap().success());
+        assert_eq!(answer.code, Some(0), "{answer}");
+        let recorded = answer.json();
+        assert_eq!(recorded["summary"]["requests"], serde_json::json!([5, 5, 4, 0]), "{recorded}");
+        assert_eq!(recorded["summary"]["bytes"][1], 8_192 + 4_096 + 3 * 512);
+        assert_eq!((&recorded["calls"]["empty"], &recorded["lost_events"]), (&1.into(), &0.into()), "{recorded}");
+        assert_eq!(
+            (&recorded["calls"]["unknown"], &recorded["calls"]["unplaced"]),
+            (&0.into(), &0.into()),
+            "{recorded}"
+        );
+        assert!(recorded["calls"]["not_files"].as_u64() >= Some(1), "what it said: {recorded}");
+        let devices: Vec<&str> =
+            recorded["header"]["devices"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+        assert_eq!(devices, names);
+        assert!(!has_instance(instance), "it is left behind");
+    }
+    let shown = place.done(&["trace", "show", "calls.trace", "--json", "--quiet"]).json();
+    let devices = shown["profile"]["devices"].as_array().unwrap();
+    assert_eq!(devices[0]["counted"]["read"]["requests"], 5, "{shown}");
+    assert_eq!(devices[0]["size_bytes"], (1 << 20) + 4_096, "it grew");
+    assert_eq!(devices[1]["extent"]["end_bytes"], 3 * 512, "{shown}");
+    let replay =
+        place.done(&["io", "replay", "calls.trace", "--path", "sim:service=200us,servers=8,clock=simulated", "--json"]);
+    let step = &replay.run()["steps"][0];
+    assert_eq!(step["generator"]["due_operations"], 14, "{step}");
 }
