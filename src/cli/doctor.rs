@@ -71,7 +71,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         limits: doctor::limits(),
     };
     let demand = Demand { cache_bytes: arguments.cache.map(|cache| cache.0), data_bytes: None };
-    let checks = doctor::diagnose(&environment, &capabilities, &demand);
+    let mut checks = doctor::diagnose(&environment, &capabilities, &demand);
+    checks.splice(0..0, path.and_then(missing));
     match arguments.format.format() {
         Format::Json => say::json(&json!({ "checks": checks, "environment": environment }))?,
         Format::Text => {
@@ -82,6 +83,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     let has_problem = checks.iter().any(|check| check.status == Status::Problem);
     Ok(if has_problem { Exit::NotMet } else { Exit::Done })
+}
+
+/// What is looked at in place of a path that does not exist.
+fn missing(path: &Path) -> Option<Check> {
+    let found = nearest_directory(path).filter(|_| !path.exists())?;
+    let finding = format!("`{}` does not exist, so `{}` is looked at", path.display(), found.display());
+    Some(Check::advice("target", finding, "if something should be mounted there, mount it first"))
 }
 
 /// Writes each check on a line, and what to do on the next.

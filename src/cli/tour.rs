@@ -128,7 +128,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         }
         signal_hook::low_level::exit(i32::from(exit_code_of_signal(signal_hook::consts::SIGINT)));
     })?;
-    let shown = show_all(&folder, pauses);
+    let shown = show_all(&folder, pauses, pauses || keep);
     let keep = keep || (shown.is_ok() && pauses && wants_to_keep(&folder)?);
     if keep {
         say::line(format_args!("The runs are kept in `{0}`: `plimsoll runs list --runs {0}`", folder.display()));
@@ -152,12 +152,14 @@ fn make_folder() -> Result<PathBuf, Failure> {
     Ok(folder)
 }
 
-fn show_all(folder: &Path, pauses: bool) -> Result<(), Failure> {
-    words(&format!(
+fn show_all(folder: &Path, pauses: bool, may_stay: bool) -> Result<(), Failure> {
+    let stays = format!(
         "Five things that plimsoll answers, on simulated storage. Each command can be typed again, in the folder in which the runs are:\n\n    \
          cd {0}\n    export PLIMSOLL_RUNS={0}",
         folder.display()
-    ))?;
+    );
+    let removed = "Five things that plimsoll answers, on simulated storage. The runs are removed at the end: `plimsoll tour --keep` keeps them.";
+    words(if may_stay { &stays } else { removed })?;
     for (number, stop) in (1..).zip(&STOPS) {
         let title = format!("{number}. {}", stop.title);
         words(&format!("\n{title}\n{}\n\n{}", "=".repeat(title.chars().count()), stop.before))?;

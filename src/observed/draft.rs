@@ -7,6 +7,7 @@ use model::record::{
 };
 use model::trace::{TraceEnd, TraceHeader, TraceKind};
 use model::units::{Nanos, group_thousands};
+use model::workload::Arrival;
 use trace::profile::{DeviceProfile, Point, Profile};
 use trace::readers::FORMATS;
 
@@ -84,6 +85,7 @@ fn step(profile: &Profile) -> Step {
     let mut step = Step::new(0, OBSERVED);
     (step.window.duration_ns, step.window.ending) = (profile.duration_ns, Ending::Time);
     step.outcome = Outcome::Completed;
+    step.load.arrival = Some(Arrival::Recorded);
     let counted = &profile.counted;
     step.counters = Counters {
         operations: Some(profile.requests),

@@ -243,7 +243,7 @@ impl ReplayPlan {
             },
             level: Some(Level::Io(IoLevel::Rate { per_s, most })),
             like: None,
-            shape: ReplayShape { source: Arc::new(replay), streams: lanes, slots: most },
+            shape: ReplayShape { source: Arc::new(replay), streams: lanes, slots: most, is_rehearsal: false },
             seed: self.head.seed,
             work_loop: None,
             warmup: LEAD_IN,
@@ -265,7 +265,7 @@ impl ReplayPlan {
             load: Intensity { sessions: Some(depth), ..Intensity::default() },
             level: Some(Level::Io(IoLevel::Depth(depth))),
             like: None,
-            shape: ReplayShape { source: Arc::new(replay), streams: lanes, slots: depth },
+            shape: ReplayShape { source: Arc::new(replay), streams: lanes, slots: depth, is_rehearsal: false },
             seed: self.head.seed,
             work_loop: None,
             // Every request counts.

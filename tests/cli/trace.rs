@@ -636,7 +636,11 @@ fn every_call_of_a_process_on_its_files_is_recorded() {
         says("ready");
         let pid = child.id().to_string();
         let of = ["--layer", "file", "--pid", &pid];
-        let Some(recorder) = recording_of(&place, &of, out, more) else { return };
+        let Some(recorder) = recording_of(&place, &of, out, more) else {
+            drop(ask);
+            child.wait().unwrap();
+            return;
+        };
         ask.write_all(b"\n").unwrap();
         says("done");
         let instance = recorder.id();

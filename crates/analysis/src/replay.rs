@@ -26,7 +26,7 @@ pub struct Replayed {
     pub lag_p99_ns: Option<u64>,
     /// By kind.
     pub kinds: Vec<ReplayedKind>,
-    /// The intervals whose number of finished requests differed most from the trace's, the worst first; at most [`DIFFERING`].
+    /// The intervals whose number of finished requests differed most from the trace's, the worst first; three at most.
     pub differing: Vec<DifferingInterval>,
 }
 

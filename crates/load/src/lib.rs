@@ -187,7 +187,9 @@ pub fn generator_ceiling<S: Shape + Clone>(
     if clock.is_simulated() || target.open_idle_lane(range).ok()?.is_none() {
         return None;
     }
-    let plan = StepPlan { pace: Pace::Closed, work_loop: None, warmup: WARMUP, duration: DURATION, ..plan.clone() };
+    let shape = plan.shape.rehearsal();
+    let plan =
+        StepPlan { shape, pace: Pace::Closed, work_loop: None, warmup: WARMUP, duration: DURATION, ..plan.clone() };
     let outcome =
         run_load(&Idle(target), &plan, Surroundings::new(clock, stop), None, &mut || Begin::AtOnce, &mut |_| {});
     let window = outcome.step.window.duration_ns;

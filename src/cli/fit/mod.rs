@@ -36,7 +36,7 @@ Examples:
   plimsoll fit --demand 202610 --capacity p30x2 --json      for a program
   plimsoll fit --demand 202610 --platforms --data 4T        what to buy?
   plimsoll fit --demand 202610 --platforms --prices ours.toml
-  plimsoll fit --trace monday.trace --platforms             each second of a trace
+  plimsoll fit --trace monday.trace --platforms             a trace's seconds
 
 The first compares one AWR report with the last run. The second takes October's reports, and what was enough for 95 \
 % of the time. The exit code is 0 if the platform sustains the database, 1 if it does not, and 2 if the data cannot \

@@ -38,8 +38,9 @@ pub(super) struct TraceArgs {
 
     /// Host cache in front of the volumes
     ///
-    /// The share of the reads that it answers is the trace's own, at the size of one machine's cache. By default Plimsoll takes it where
-    /// fewer volumes are enough with it.
+    /// The share of the reads that it answers is the trace's own, at the size of one machine's cache.
+    ///
+    /// By default it is used where fewer volumes are enough with it.
     #[arg(long, value_enum, requires = "trace", requires = "platforms", help_heading = "Published limits")]
     host_cache: Option<CacheChoice>,
 }

@@ -92,7 +92,7 @@ pub(in crate::cli) struct Arguments {
 
     /// Hold back requests that waited for an answer when they were recorded
     ///
-    /// These are long sequential streams, such as a log writer or a scan, that issued each request after the one before.
+    /// These are long sequential streams, such as logs and scans, with one request at a time.
     ///
     /// They keep the time between an answer and the next request, and are never early.
     #[arg(long, help_heading = "Load")]

@@ -1,7 +1,7 @@
 //! The load line of open loops, as the interval that it lies in.
 
 use super::Verdicts;
-use super::judge::{fails_too_often, outcome};
+use super::judge::{deciding_lateness_ns, fails_too_often, is_crowded, is_generator_busy, outcome};
 use crate::doubts::hung;
 use crate::message::{list, of_series};
 use crate::{
@@ -60,8 +60,19 @@ pub enum Why {
     Hung(Nanos),
     /// It was not steady.
     NotSteady,
-    /// The load generator could not send it.
+    /// The load generator had no processor time left to send it, or was near what it reaches without a device.
     GeneratorBound,
+    /// The load generator had time, and was woken so late all the same (p99).
+    SentLate(Nanos),
+    /// Other programs left this machine no idle processor.
+    Crowded,
+}
+
+impl Why {
+    /// Whether it says nothing of the target.
+    pub(crate) fn is_of_this_machine(self) -> bool {
+        matches!(self, Self::GeneratorBound | Self::SentLate(_) | Self::Crowded)
+    }
 }
 
 /// The load line of a series of open loops. `largest` is the point with the highest rate, reported if all of them pass.
@@ -123,7 +134,12 @@ impl RatePoint {
         let value = value.and_then(|times| QuantileValue::of(&times, target.quantile));
         let within = value.is_some_and(|value| value.ns <= target.limit);
         let why = match outcome {
-            VerdictOutcome::GeneratorBound => Why::GeneratorBound,
+            VerdictOutcome::GeneratorBound => match deciding_lateness_ns(step, target) {
+                _ if is_generator_busy(step) => Why::GeneratorBound,
+                _ if is_crowded(step) => Why::Crowded,
+                Some(lag_ns) => Why::SentLate(Nanos(lag_ns)),
+                None => Why::GeneratorBound,
+            },
             VerdictOutcome::Unsteady => Why::NotSteady,
             _ if outcome != VerdictOutcome::Passed
                 && let Some(longest) = hung(step) =>
@@ -157,6 +173,8 @@ impl RatePoint {
             Why::Hung(longest) => format!("nothing was answered for {longest}"),
             Why::NotSteady => format!("it was not steady ({value})"),
             Why::GeneratorBound => "the load generator was the limit".to_owned(),
+            Why::SentLate(lag_p99) => format!("this machine sent late (p99 {lag_p99})"),
+            Why::Crowded => "other programs used this machine's CPUs".to_owned(),
         }
     }
 }
@@ -183,7 +201,7 @@ impl Message for OpenLoadLine {
         let (what, limit, of) = (self.target.what(), self.target.limit, of_series(&self.series));
         let work = self.words.work();
         let line = match (&self.passing, self.ceiling()) {
-            (Some(passing), Some(ceiling)) if ceiling.why == Why::GeneratorBound => format!(
+            (Some(passing), Some(ceiling)) if ceiling.why.is_of_this_machine() => format!(
                 "Load line{of}: at least {} {work}/s ({}). There {what} is {}, against a limit of {limit}; at {} ({}) {}.",
                 passing.rate(),
                 passing.step,
@@ -204,7 +222,7 @@ impl Message for OpenLoadLine {
                 ceiling.step,
                 ceiling.outcome_words(self.words)
             ),
-            (None, Some(ceiling)) if ceiling.why == Why::GeneratorBound => format!(
+            (None, Some(ceiling)) if ceiling.why.is_of_this_machine() => format!(
                 "Load line{of}: unknown. At {} {work}/s ({}) already, {}.",
                 ceiling.rate(),
                 ceiling.step,
@@ -227,6 +245,9 @@ impl Message for OpenLoadLine {
     fn advice(&self) -> Option<String> {
         let advice = match (&self.passing, self.ceiling().map(|point| point.why)) {
             (_, Some(Why::GeneratorBound)) => "Give the load generator more processors or threads, and search again.",
+            (_, Some(Why::SentLate(_) | Why::Crowded)) => {
+                "Stop other programs on this machine, and search again: `plimsoll doctor` names what delays it."
+            }
             (_, Some(Why::Errors)) => "Find out what failed; a rate with errors is not sustained.",
             (_, Some(Why::Hung(_))) => "Find out why it stood still (kernel log, paths, failover), then measure again.",
             _ if !self.passing_above.is_empty() => "Repeat the search: something disturbed the smaller rates.",

@@ -151,7 +151,7 @@ fn of_open_line(run: &Run, line: &OpenLoadLine) -> Option<Carried> {
     let above = line.ceiling();
     let (point, claim) = match (&line.passing, above) {
         (Some(passing), None) => (passing, Claim::AtLeast),
-        (Some(passing), Some(above)) if above.why == crate::Why::GeneratorBound => (passing, Claim::AtLeast),
+        (Some(passing), Some(above)) if above.why.is_of_this_machine() => (passing, Claim::AtLeast),
         (Some(passing), Some(above)) => {
             let not_per_s = Some(above.asked_operations_per_s);
             (passing, Claim::Most { not_per_s, missed_below: Vec::new() })

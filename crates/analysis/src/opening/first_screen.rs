@@ -150,7 +150,7 @@ impl FirstScreen {
             expected,
             plan_for: plan_for.and_then(|carried| plan_for_words(run, findings, carried)),
             also: opening.also(),
-            waits: top_waits(run, opening.carries.as_ref().and_then(|carried| carried.step.as_deref())),
+            waits: top_waits(run, answered_in(run, opening)),
             stalls: stalls(run, opening, findings),
             next: next(opening, findings),
             tiles: tiles(opening, &limits, value),
@@ -496,6 +496,15 @@ fn expected(run: &Run) -> Option<String> {
         () => format!("measured {measured}, {times:.1} times that: check the tags"),
     };
     Some(format!("{all} requests/s for {name} as published: {compared}"))
+}
+
+/// The step that the answer rests on.
+fn answered_in<'a>(run: &'a Run, opening: &'a Opening) -> Option<&'a str> {
+    if opening.check.is_some() {
+        let asked = run.steps.iter().find(|step| step.label.starts_with(ASKED));
+        return asked.map(|step| step.label.as_str());
+    }
+    opening.carries.as_ref()?.step.as_deref()
 }
 
 /// What sessions of a database waited for most in the step that is reported, else in the largest load.

@@ -653,7 +653,7 @@ fn line_ended(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {
                 Why::Errors => StoppedBy::Errors,
                 Why::Hung(longest) => StoppedBy::Hung(longest),
                 Why::NotSteady => StoppedBy::Unsteady,
-                Why::GeneratorBound => StoppedBy::LoadGenerator,
+                Why::GeneratorBound | Why::SentLate(_) | Why::Crowded => StoppedBy::LoadGenerator,
             })
         }
         _ => None,

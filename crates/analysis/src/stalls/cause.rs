@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::servers::{Average, Found, ServersSeen, state_of};
+use crate::is_on_server;
 use model::record::{
     Activity, ChannelKind, ChannelStats, Interval, Look, Moment, ServerWork, SessionState, Step, WaitStats,
 };
@@ -574,6 +575,11 @@ impl<'a> About<'a> {
         let flushes = many(around.per_s(|moment| moment.flushes), usual.flushes);
         if writes.is_some() || flushes.is_some() {
             let what = if writes.is_some() { "written bytes" } else { "flushes" };
+            if !is_on_server(self.step) && self.step.counters.physical_write_bytes == Some(0) {
+                let words =
+                    format!("{words}, with {MANY_TIMES:.0} times the usual {what} or more, of which none were ours");
+                return blame(StallCause::Neighbour, words);
+            }
             return blame(StallCause::Writes, format!("{words}, with {MANY_TIMES:.0} times the usual {what} or more"));
         }
         blame(StallCause::DeviceSlow, words)

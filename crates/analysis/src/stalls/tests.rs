@@ -71,12 +71,18 @@ fn each_cause_is_found_by_what_the_system_did() {
         slow(moment);
         moment.written_bytes = Some(30_000_000);
     };
-    assert_eq!(cause(behind_writes), Some(StallCause::Writes));
+    let writing = || {
+        let mut run = quiet();
+        run.steps[0].counters.physical_write_bytes = Some(1 << 30);
+        run
+    };
+    assert_eq!(cause_in(writing(), behind_writes), Some(StallCause::Writes));
+    assert_eq!(cause(behind_writes), Some(StallCause::Neighbour), "a load that only reads did not write them");
     let flushed = |moment: &mut Moment| {
         slow(moment);
         moment.flushes = Some(20);
     };
-    assert_eq!(cause(flushed), Some(StallCause::Writes));
+    assert_eq!(cause_in(writing(), flushed), Some(StallCause::Writes));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::super::at_once;
 use super::{MEASURES, OF_STORAGE, Scope, WindowValue, read, work};
 use model::record::{Clock, Interval, Metric, Outcome, ReportedFigure, Run, Step, Work};
+use model::workload::Arrival;
 
 /// Intervals of a step that are at least so long are windows by themselves: snapshots of a history, not seconds of a load.
 const LONG_INTERVAL_NS: u64 = 300_000_000_000;
@@ -158,8 +159,11 @@ pub(super) fn of_run(run: &Run, left_out: &mut Vec<SetAside>) -> Vec<(Scope, Tre
 
 /// What was recorded of requests is production itself, second by second; its last second is rarely whole, and no rate for a peak.
 fn is_snapshot(run: &Run, step: &Step, interval: &Interval) -> bool {
-    let is_second =
-        || run.is_of_trace() && step.intervals.first().is_some_and(|it| it.duration_ns == interval.duration_ns);
+    let is_second = || {
+        run.imported.is_some()
+            && step.load.arrival == Some(Arrival::Recorded)
+            && step.intervals.first().is_some_and(|it| it.duration_ns == interval.duration_ns)
+    };
     !interval.warmup && (interval.duration_ns >= LONG_INTERVAL_NS || is_second())
 }
 

@@ -36,7 +36,7 @@ impl IntervalRates {
         Asked { read_share, block_bytes, hit_share }
     }
 
-    /// Whether it is no less of anything.
+    /// Whether it has at least as much of everything.
     fn covers(&self, other: &Self) -> bool {
         let of = |it: &Self| {
             [it.reads_per_s, it.writes_per_s, it.reads_per_s * it.read_bytes, it.writes_per_s * it.write_bytes]

@@ -138,7 +138,7 @@ impl Volumes {
         }
     }
 
-    /// As they are asked for: `P30 x 32`.
+    /// As the user writes them: `P30 x 32`.
     pub fn name(&self) -> String {
         let sold = self.kind.size_gib.is_none();
         let size = self.size_gib.filter(|_| sold).map_or_else(String::new, |size| {

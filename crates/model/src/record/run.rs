@@ -77,12 +77,6 @@ impl Run {
         self.load.workload()
     }
 
-    /// Whether it was made of a trace of requests: then each of its intervals is a window of production.
-    pub fn is_of_trace(&self) -> bool {
-        let first = self.imported.as_ref().and_then(|imported| imported.files.first());
-        first.is_some_and(|file| file.kind == super::TRACE_FILE)
-    }
-
     /// A parameter of a step, or of the whole run.
     pub fn parameter<'a>(&'a self, step: &'a Step, name: &str) -> Option<&'a str> {
         step.parameters.get(name).or_else(|| self.parameters.get(name)).map(String::as_str)

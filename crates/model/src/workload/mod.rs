@@ -55,6 +55,14 @@ pub trait Shape: Sync {
 
     /// Opens a stream. The same seed and number give the same operations.
     fn stream(&self, seed: u64, stream: u32) -> Self::Stream;
+
+    /// The same operations without end, for a load that moves nothing. It takes none from the load itself.
+    fn rehearsal(&self) -> Self
+    where
+        Self: Clone,
+    {
+        self.clone()
+    }
 }
 
 /// The operations of one stream; most have no end.

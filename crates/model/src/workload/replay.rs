@@ -20,8 +20,8 @@ pub struct DueOperation {
 
 /// Where requests come from.
 pub trait ReplaySource: fmt::Debug + Send + Sync {
-    /// Opens the requests of one of `streams` streams, from the first.
-    fn open(&self, stream: u32, streams: u32) -> Box<dyn ReplayFeed>;
+    /// Opens the requests of one of `streams` streams, from the first; for a rehearsal such that no other stream misses them.
+    fn open(&self, stream: u32, streams: u32, is_rehearsal: bool) -> Box<dyn ReplayFeed>;
 }
 
 /// The requests of one stream.
@@ -39,6 +39,8 @@ pub struct ReplayShape {
     pub streams: u32,
     /// Requests outstanding at most.
     pub slots: u32,
+    /// Whether the last request is repeated without end, for a load that moves nothing.
+    pub is_rehearsal: bool,
 }
 
 impl Shape for ReplayShape {
@@ -51,7 +53,12 @@ impl Shape for ReplayShape {
 
     fn stream(&self, _: u64, stream: u32) -> ReplayStream {
         let nothing = IoOperation { kind: IoKind::Flush, offset_bytes: 0, bytes: 0, is_durable: false };
-        ReplayStream { feed: self.source.open(stream, self.streams.max(1)), next: VecDeque::new(), last: nothing }
+        let feed = self.source.open(stream, self.streams.max(1), self.is_rehearsal);
+        ReplayStream { feed, next: VecDeque::new(), last: nothing, is_endless: self.is_rehearsal }
+    }
+
+    fn rehearsal(&self) -> Self {
+        Self { is_rehearsal: true, ..self.clone() }
     }
 }
 
@@ -60,6 +67,7 @@ pub struct ReplayStream {
     feed: Box<dyn ReplayFeed>,
     next: VecDeque<DueOperation>,
     last: IoOperation,
+    is_endless: bool,
 }
 
 impl ReplayStream {
@@ -83,10 +91,10 @@ impl Stream for ReplayStream {
     }
 
     fn is_over(&mut self) -> bool {
-        if self.next.is_empty() {
+        if self.next.is_empty() && !self.is_endless {
             self.feed.next_batch(&mut self.next);
         }
-        self.next.is_empty()
+        self.next.is_empty() && !self.is_endless
     }
 
     fn draw_due(&mut self) -> Option<DueNext<IoOperation>> {
@@ -105,7 +113,7 @@ mod tests {
     struct Feed(u64, u32, u32);
 
     impl ReplaySource for Three {
-        fn open(&self, stream: u32, streams: u32) -> Box<dyn ReplayFeed> {
+        fn open(&self, stream: u32, streams: u32, _: bool) -> Box<dyn ReplayFeed> {
             Box::new(Feed(0, stream, streams))
         }
     }
@@ -123,12 +131,15 @@ mod tests {
 
     #[test]
     fn requests_come_with_their_instants_and_end() {
-        let shape = ReplayShape { source: Arc::new(Three), streams: 2, slots: 8 };
+        let shape = ReplayShape { source: Arc::new(Three), streams: 2, slots: 8, is_rehearsal: false };
         assert_eq!((0..8).map(|slot| shape.stream_of(slot)).collect::<Vec<_>>(), [0, 0, 0, 0, 1, 1, 1, 1]);
         let mut stream = shape.stream(7, 1);
         let due: Vec<u64> = std::iter::from_fn(|| stream.draw_due()).map(|next| next.due_ns).collect();
         assert_eq!(due, [102, 112, 122]);
         assert!(stream.is_over() && !shape.stream(7, 0).is_over());
+        let mut endless = shape.rehearsal().stream(7, 0);
+        let drawn: Vec<u64> = (0..5).map(|_| endless.draw().operation.offset_bytes).collect();
+        assert!(drawn == [0, 1, 2, 2, 2] && !endless.is_over());
         assert_eq!(stream.draw().operation.offset_bytes, 2, "behind the end the last one again");
     }
 }

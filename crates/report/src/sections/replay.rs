@@ -62,7 +62,8 @@ pub(crate) fn faithful(run: &Run) -> Vec<String> {
 
 fn of_step(step: &Replayed) -> String {
     let label = &step.step;
-    let lag = step.lag_p99_ns.map_or_else(|| "not known".to_owned(), |ns| Nanos(ns).to_string());
+    let late =
+        step.lag_p99_ns.map_or_else(String::new, |ns| format!(", 99 % within {} of when they were due", Nanos(ns)));
     let sent = step.sent.map_or_else(|| "an unknown number".to_owned(), |sent| group_thousands(sent as f64));
     let of = group_thousands(step.requests as f64);
     if step.times.is_none() {
@@ -72,10 +73,10 @@ fn of_step(step: &Replayed) -> String {
     }
     match step.is_faithful() {
         Some(true) => {
-            format!("{label} is faithful: all {of} requests were sent, 99 % within {lag} of when they were due")
+            format!("{label} is faithful: all {of} requests were sent{late}")
         }
         Some(false) => format!(
-            "{label} is not faithful: {sent} of {of} requests were sent, 99 % within {lag} of when they were due (limit {})",
+            "{label} is not faithful: {sent} of {of} requests were sent{late} (limit {})",
             Nanos(FAITHFUL_LAG_NS)
         ),
         None => format!("{label}: whether it is faithful is not known"),

@@ -134,7 +134,9 @@ fn megabytes_per_s(run: &Run, step: &Step, operation: &OperationStats) -> Option
     let direction = operation.kind.rsplit(' ').next().unwrap_or_default();
     let bytes = match direction {
         "read" => step.counters.physical_read_bytes,
-        _ => step.counters.physical_write_bytes,
+        "write" => step.counters.physical_write_bytes,
+        // A flush moves nothing.
+        _ => None,
     }?;
     let others: Vec<_> = sent(step).filter(|it| it.kind != operation.kind && it.kind.ends_with(direction)).collect();
     let small_bytes = |count: u64| run.target.block_bytes.map(|size| count.saturating_mul(size));

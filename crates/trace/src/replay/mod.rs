@@ -373,8 +373,8 @@ impl Later {
 }
 
 impl ReplaySource for Replay {
-    fn open(&self, stream: u32, streams: u32) -> Box<dyn ReplayFeed> {
-        if !self.is_fast {
+    fn open(&self, stream: u32, streams: u32, is_rehearsal: bool) -> Box<dyn ReplayFeed> {
+        if !self.is_fast || is_rehearsal {
             return Box::new(Feed(self.begin(stream, streams)));
         }
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
@@ -496,7 +496,7 @@ mod tests {
 
     fn played(replay: &Replay, streams: u32) -> Vec<Vec<DueOperation>> {
         let of = |stream| {
-            let (mut feed, mut found) = (replay.open(stream, streams), VecDeque::new());
+            let (mut feed, mut found) = (replay.open(stream, streams, false), VecDeque::new());
             let mut before = usize::MAX;
             while found.len() != before {
                 before = found.len();
@@ -642,11 +642,12 @@ mod tests {
         assert!((survey.depth.unwrap() - 1_005.0 / 401.0).abs() < 0.001, "{:?}", survey.depth);
         let placement = Placement::choose(&survey, &one_region(1 << 30), 1).unwrap();
         let fast = Replay { is_fast: true, ..replay(&file, &all(0..u64::MAX), placement, Scale::Pace(1.0)) };
-        let (mut one, mut other) = (fast.open(0, 2), fast.open(1, 2));
-        let (mut first, mut second) = (VecDeque::new(), VecDeque::new());
+        let (mut one, mut other) = (fast.open(0, 2, false), fast.open(1, 2, false));
+        let (mut first, mut second, mut rehearsed) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
+        fast.open(0, 1, true).next_batch(&mut rehearsed);
         one.next_batch(&mut first);
         other.next_batch(&mut second);
-        assert_eq!((first.len(), second.len()), (4, 0), "nothing is sent twice");
+        assert_eq!((rehearsed.len(), first.len(), second.len()), (4, 4, 0), "nothing is sent twice");
     }
 
     #[test]
