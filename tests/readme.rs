@@ -8,6 +8,7 @@ mod place;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use model::platforms::{Cache, Catalogue, Combination, Redundancy};
 use place::Place;
 
 const README: &str = include_str!("../README.md");
@@ -514,4 +515,29 @@ fn the_picture_shows_the_figures_of_the_demo() {
     }
     let answer = fenced(DEMO, "text").into_iter().find(|line| line.starts_with("Sustains at least "));
     assert!(answer.is_some_and(|answer| PICTURE.contains(answer)), "docs/picture.svg does not open as the demo does");
+}
+
+#[test]
+fn every_machine_and_volume_of_an_example_is_in_the_catalogue() {
+    let mut seen = 0;
+    for (path, page) in pages() {
+        for line in page.lines() {
+            let word = |flag: &str| line.split_once(flag).and_then(|(_, rest)| rest.split([' ', '`', '<']).next());
+            let (Some(machine), volume) = (word("--machine "), word("--volume ")) else { continue };
+            // A placeholder has no small letter.
+            if !machine.contains(|letter: char| letter.is_ascii_lowercase()) {
+                continue;
+            }
+            let catalogue = Catalogue::built_in();
+            let found = match volume {
+                Some(volume) => Combination::parse(catalogue, (machine, 1), volume, Cache::None, Redundancy::External)
+                    .map(drop)
+                    .map_err(|problem| problem.to_string()),
+                None => catalogue.machine(machine).map(drop).map_err(|problem| problem.to_string()),
+            };
+            assert_eq!(found, Ok(()), "{}: {line}", path.display());
+            seen += 1;
+        }
+    }
+    assert!(seen > 5, "{seen} lines were found");
 }

@@ -24,7 +24,7 @@ Examples:
   plimsoll report last -o report.html           one file for a browser
   plimsoll report last -o report.png            the chart, for a mail
   plimsoll report last --csv steps.csv          a row for each step
-  plimsoll report last --csv ./figures          seven files for a spreadsheet
+  plimsoll report last --csv ./figures          eight files for a spreadsheet
   plimsoll report last --hlog run.hlog          seconds, for HdrHistogram
   plimsoll report last --json                   the run and the findings";
 

@@ -44,6 +44,8 @@ pub struct ReplayRequest {
     pub share: Share,
     /// Whether time is only simulated: then one thread does all.
     pub is_simulated: bool,
+    /// How far folding moves the hit ratios of caches, where addresses are folded.
+    pub moved_hit_points: Option<f64>,
     /// Memory that can be taken, if it is known.
     pub available_memory: Option<Bytes>,
 }
@@ -70,7 +72,7 @@ pub struct ReplayPlan {
 /// # Errors
 /// If a request is too long, or parts cannot share the load.
 pub fn plan(request: &ReplayRequest, survey: &Survey, replay: &Replay) -> Result<ReplayPlan, PlanError> {
-    let load = load(request.scale, survey, replay);
+    let load = load(request, survey, replay);
     let largest_bytes =
         u32::try_from(survey.replayed.largest_bytes).unwrap_or(u32::MAX).max(replay.selection.unit_bytes);
     let times = match &request.times {
@@ -109,7 +111,7 @@ pub fn plan(request: &ReplayRequest, survey: &Survey, replay: &Replay) -> Result
     Ok(plan)
 }
 
-fn load(scale: ReplayScale, survey: &Survey, replay: &Replay) -> ReplayLoad {
+fn load(request: &ReplayRequest, survey: &Survey, replay: &Replay) -> ReplayLoad {
     let window = &replay.selection.window_ns;
     let laps = u64::from(replay.laps.max(1));
     let kinds = [TraceKind::Read, TraceKind::Write, TraceKind::Flush].into_iter().map(|kind| {
@@ -132,12 +134,13 @@ fn load(scale: ReplayScale, survey: &Survey, replay: &Replay) -> ReplayLoad {
         devices: survey.header.devices.iter().map(|device| device.name.clone()).collect(),
         placement: replay.placement.kind(),
         shared_pct: replay.placement.shared_pct(survey),
+        moved_hit_points: request.moved_hit_points,
         reads_only: replay.selection.reads_only,
         discards: survey.recorded.of(TraceKind::Discard) * laps,
         lengthened: survey.lengthened * laps,
         kinds: kinds.filter(|kind| kind.requests > 0).collect(),
         by_second: by_second(survey, replay),
-        scale,
+        scale: request.scale,
         laps: replay.laps.max(1),
         chained: replay.chains.as_ref().map(|chains| ReplayChains {
             streams: u32::try_from(chains.count()).unwrap_or(u32::MAX),

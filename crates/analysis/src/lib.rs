@@ -137,7 +137,9 @@ pub use proof::{
     BytesDisagree, DeviceSharedWithOthers, DurableWrites, PageCacheUse, SeenFlushes, is_through_page_cache,
 };
 pub use repeat::to_repeat;
-pub use replay::{DifferingInterval, FAITHFUL_LAG_NS, ReplayIncomplete, Replayed, ReplayedKind, replayed};
+pub use replay::{
+    DifferingInterval, FAITHFUL_HIT_POINTS, FAITHFUL_LAG_NS, ReplayIncomplete, Replayed, ReplayedKind, replayed,
+};
 pub use requested::{ListedVerdict, analyse_as_requested, limits_of_command, requested_limits};
 pub use rounds::{Round, round_of, rounds};
 pub use rule::Rule;

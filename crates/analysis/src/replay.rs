@@ -8,6 +8,8 @@ use model::workload::Arrival;
 
 /// A replay whose requests were sent so soon after they were due, 99 of 100, sent them as they were recorded.
 pub const FAITHFUL_LAG_NS: u64 = 100_000;
+/// Folded addresses may move the hit ratios of caches by so many points of 100.
+pub const FAITHFUL_HIT_POINTS: f64 = 1.0;
 
 /// A step of a replay beside the recorded window.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,6 +26,8 @@ pub struct Replayed {
     pub sent: Option<u64>,
     /// 99 of 100 requests were sent so soon after they were due, in nanoseconds.
     pub lag_p99_ns: Option<u64>,
+    /// How far folded addresses move the hit ratios of caches, at most, in points of 100; absent where they are not folded.
+    pub moved_hit_points: Option<f64>,
     /// By kind.
     pub kinds: Vec<ReplayedKind>,
     /// The intervals whose number of finished requests differed most from the trace's, the worst first; three at most.
@@ -64,10 +68,11 @@ pub struct ReplayedKind {
 }
 
 impl Replayed {
-    /// Whether every request was sent, and as it was due; absent where that is not known.
+    /// Whether every request was sent, as it was due, and to addresses with the same reuse; absent where that is not known.
     pub fn is_faithful(&self) -> Option<bool> {
         let all = self.due? == self.requests && self.sent? == self.requests;
-        Some(all && self.lag_p99_ns? <= FAITHFUL_LAG_NS)
+        let is_moved = self.moved_hit_points.is_some_and(|points| points > FAITHFUL_HIT_POINTS);
+        Some(all && !is_moved && self.lag_p99_ns? <= FAITHFUL_LAG_NS)
     }
 }
 
@@ -122,6 +127,7 @@ fn of_step(run: &Run, load: &ReplayLoad, step: &Step) -> Replayed {
             None => (!run.is_one_of_many()).then_some(ended),
         },
         lag_p99_ns: generator.and_then(|generator| generator.schedule_lag.as_ref()?.quantile_ns(0.99)),
+        moved_hit_points: load.moved_hit_points,
         kinds,
         differing: if run.is_one_of_many() { Vec::new() } else { differing(load, step) },
     }

@@ -26,11 +26,11 @@ use crate::plan::replay::{ReplayPlan, ReplayRequest, lap_ns, plan};
 use load::StepPlan;
 use measure::environment;
 use model::config::io::{DepthList, Durable, IoOptions, Pattern, RateRange};
-use model::record::{ReplayScale, Timestamp};
+use model::record::{ReplayPlacement, ReplayScale, Timestamp};
 use model::trace::TraceKind;
 use model::units::{Bytes, Nanos, group_thousands};
 use model::workload::replay::ReplayShape;
-use trace::replay::{Placement, Region, Replay, Scale, Selection, Survey, survey};
+use trace::replay::{Placement, Region, Replay, Scale, Selection, Survey, moved_hit_points, survey};
 use trace::{TraceError, TraceFile, TraceSource};
 
 pub(super) const EXAMPLES: &str = "\
@@ -245,6 +245,12 @@ fn prepare(arguments: &Arguments) -> Result<Planned<'_>, Failure> {
             Bytes(survey.replayed.largest_bytes.max(trace::replay::CHUNK_BYTES))
         ))
     })?;
+    let moved_hit_points = match placement.kind() {
+        ReplayPlacement::Folded => {
+            moved_hit_points(trace, &selection, &placement).map_err(|error| unreadable(error, trace))?
+        }
+        ReplayPlacement::AsRecorded | ReplayPlacement::Compact => None,
+    };
     let replay = Replay {
         path: trace.clone(),
         lap_ns: lap_ns(&survey, &selection.window_ns),
@@ -259,7 +265,11 @@ fn prepare(arguments: &Arguments) -> Result<Planned<'_>, Failure> {
         failure: Arc::default(),
     };
     let ((plan, steps), joined) = fleet.plan(seed.given(), &mut |seed| {
-        let plan = plan(&request(arguments, &fleet, seed, prospect.clock().is_simulated()), &survey, &replay)?;
+        let plan = plan(
+            &request(arguments, &fleet, (seed, moved_hit_points), prospect.clock().is_simulated()),
+            &survey,
+            &replay,
+        )?;
         let steps = plan.steps();
         let experiment = Experiment::new(&plan.head, &steps);
         Ok(((plan, steps), experiment))
@@ -371,7 +381,12 @@ fn window_of(window: Window, arguments: &Arguments) -> Result<Range<u64>, Failur
     Ok(from..to.min(length.0))
 }
 
-fn request(arguments: &Arguments, fleet: &Fleet, seed: u64, is_simulated: bool) -> ReplayRequest {
+fn request(
+    arguments: &Arguments,
+    fleet: &Fleet,
+    (seed, moved_hit_points): (u64, Option<f64>),
+    is_simulated: bool,
+) -> ReplayRequest {
     ReplayRequest {
         times: arguments.times.clone(),
         is_fast: arguments.as_fast_as_possible,
@@ -382,6 +397,7 @@ fn request(arguments: &Arguments, fleet: &Fleet, seed: u64, is_simulated: bool) 
         seed,
         share: fleet.share(),
         is_simulated,
+        moved_hit_points,
         available_memory: if is_simulated { None } else { environment::available_memory() },
     }
 }
@@ -503,15 +519,18 @@ fn notes(plan: &ReplayPlan, survey: &Survey) -> Vec<String> {
     }
     let shared = load.shared_pct.map_or_else(|| "an unknown share".to_owned(), |pct| format!("{pct:.1} %"));
     match load.placement {
-        model::record::ReplayPlacement::AsRecorded => {}
-        model::record::ReplayPlacement::Compact => notes.push(format!(
+        ReplayPlacement::AsRecorded => {}
+        ReplayPlacement::Compact => notes.push(format!(
             "the trace spans more than the target: its touched parts are moved together to {}. Their order is kept",
             Bytes(plan.region_bytes)
         )),
-        model::record::ReplayPlacement::Folded => notes.push(format!(
+        ReplayPlacement::Folded => notes.push(format!(
             "the trace touches more than the target has: addresses are folded into {}. {shared} of the touched parts share \
-             their place, which helps caches below",
-            Bytes(plan.region_bytes)
+             their place{}",
+            Bytes(plan.region_bytes),
+            load.moved_hit_points.map_or_else(String::new, |points| format!(
+                ", which moves the hit ratios of caches below by up to {points:.1} points"
+            ))
         )),
     }
     notes

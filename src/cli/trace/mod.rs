@@ -21,7 +21,7 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   plimsoll trace show monday.trace
   plimsoll trace show sda.blktrace.*            what blktrace recorded
-  plimsoll trace show monday.trace --machine Standard_E8s_v5 --volume p30x4
+  plimsoll trace show monday.trace --machine Standard_E8s_v3 --volume p30x4
   plimsoll trace convert sda.blktrace.* -o monday.trace
   plimsoll trace formats";
 

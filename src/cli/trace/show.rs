@@ -25,8 +25,8 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   plimsoll trace show monday.trace
   plimsoll trace show monday.trace --cache 200G
-  plimsoll trace show monday.trace --machine Standard_E8s_v5 --volume p30x4
-  plimsoll trace show monday.trace --machine E8s_v5 --volume p30x4 \\
+  plimsoll trace show monday.trace --machine Standard_E8s_v3 --volume p30x4
+  plimsoll trace show monday.trace --machine E8s_v3 --volume p30x4 \\
                   --host-cache read                what misses it goes to volumes
   plimsoll trace show sda.blktrace.* --json
 

@@ -185,7 +185,13 @@ impl RunVerdict {
                 because(|why| matches!(why, Because::Errors(_))) || self.limits.iter().all(may_fail)
             }
             Finding::NotEnded(_) => because(|why| matches!(why, Because::NotEnded { .. })),
-            Finding::NotSteady(_) => because(|why| matches!(why, Because::NotSteady)),
+            // A step of a load line whose rate swings may still keep the limit.
+            Finding::NotSteady(_) => {
+                let is_why = |limit: &LimitVerdict| {
+                    matches!(limit.because, Because::NotSteady) && limit.answer == LimitAnswer::NoVerdict
+                };
+                self.limits.iter().any(is_why)
+            }
             _ => false,
         }
     }

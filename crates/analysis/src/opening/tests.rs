@@ -504,3 +504,20 @@ fn jobs_that_ran_at_the_same_time_are_reported_together() {
     let begin = format!("2 jobs at the same time did {} requests/s (", group_thousands(most));
     assert!(sentence.starts_with(&begin), "{sentence}");
 }
+
+#[test]
+fn a_sweep_whose_answer_rests_on_a_step_that_swings_is_in_doubt() {
+    let target = LatencyTarget::default();
+    let mut run = sample::sweep(60);
+    let opening = |run: &Run| Opening::of(run, &analyse_asked(run, Some(&target)));
+    let steady = opening(&run);
+    let answered = steady.carries.as_ref().and_then(|carried| carried.step.clone()).unwrap();
+    assert_eq!(steady.doubt, None);
+    let step = run.steps.iter_mut().find(|step| step.label == answered).unwrap();
+    for (second, interval) in step.intervals.iter_mut().enumerate() {
+        let factor = if second / 10 % 2 == 0 { 1 } else { 3 };
+        interval.counters.operations = interval.counters.operations.map(|operations| operations * factor);
+    }
+    let doubt = opening(&run).doubt.map(|doubt| doubt.phrase).unwrap_or_default();
+    assert!(doubt.starts_with("throughput was not steady"), "{doubt}");
+}

@@ -29,6 +29,10 @@ pub struct ReplayLoad {
     /// Touched parts of 1 MiB that share their place with another, in percent; absent where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared_pct: Option<f64>,
+    /// How far folding moves the hit ratios of caches of any size, at most, in points of 100; absent where addresses are not folded or
+    /// nothing is read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved_hit_points: Option<f64>,
     /// Whether writes and flushes were left out.
     pub reads_only: bool,
     /// Discards, which are not sent.

@@ -5,7 +5,7 @@ use std::io;
 use crate::grid::Grid;
 use crate::paper::Paper;
 use crate::words::{NONE, duration};
-use analysis::{DifferingInterval, FAITHFUL_LAG_NS, Replayed, replayed};
+use analysis::{DifferingInterval, FAITHFUL_HIT_POINTS, FAITHFUL_LAG_NS, Replayed, replayed};
 use model::record::{Histogram, Load, Run};
 use model::units::{Nanos, group_thousands};
 
@@ -75,10 +75,16 @@ fn of_step(step: &Replayed) -> String {
         Some(true) => {
             format!("{label} is faithful: all {of} requests were sent{late}")
         }
-        Some(false) => format!(
-            "{label} is not faithful: {sent} of {of} requests were sent{late} (limit {})",
-            Nanos(FAITHFUL_LAG_NS)
-        ),
+        Some(false) => {
+            let moved = step.moved_hit_points.filter(|points| *points > FAITHFUL_HIT_POINTS);
+            let moved = moved.map_or_else(String::new, |points| {
+                format!("; folded addresses move the hit ratios of caches by up to {points:.1} points (limit {FAITHFUL_HIT_POINTS})")
+            });
+            format!(
+                "{label} is not faithful: {sent} of {of} requests were sent{late} (limit {}){moved}",
+                Nanos(FAITHFUL_LAG_NS)
+            )
+        }
         None => format!("{label}: whether it is faithful is not known"),
     }
 }

@@ -84,6 +84,12 @@ impl Curve {
         let along = (log(cache_bytes) - log(from.cache_bytes)) / (log(to.cache_bytes) - log(from.cache_bytes));
         Some(from.hit_ratio + (to.hit_ratio - from.hit_ratio) * along)
     }
+
+    /// The largest difference to the hit ratios of another, of the sizes that both have points for; absent where one has no reads.
+    pub fn farthest(&self, other: &Self) -> Option<f64> {
+        let sizes = self.points.iter().chain(&other.points).map(|point| point.cache_bytes);
+        sizes.filter_map(|size| Some((self.hit_ratio(size)? - other.hit_ratio(size)?).abs())).reduce(f64::max)
+    }
 }
 
 /// A sampled block.

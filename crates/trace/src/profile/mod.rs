@@ -46,6 +46,26 @@ use streams::RunCounts;
 /// Times later than this (146 years) count as this: they are damage, and sums with them must not overflow.
 const LATEST_NS: u64 = 1 << 62;
 
+/// The miss-ratio curve alone, of requests in blocks of 4 KiB.
+pub(crate) struct Reuse(Blocks);
+
+impl Default for Reuse {
+    fn default() -> Self {
+        let ProfileOptions { block_bytes, sampled_blocks, .. } = ProfileOptions::default();
+        Self(Blocks::new(block_bytes.ilog2(), sampled_blocks))
+    }
+}
+
+impl Reuse {
+    pub(crate) fn add(&mut self, device: u16, is_write: bool, offset_bytes: u64, bytes: u64) {
+        self.0.add(device, is_write, offset_bytes, bytes);
+    }
+
+    pub(crate) fn finish(self) -> Curve {
+        self.0.finish(1).curve
+    }
+}
+
 /// How a trace is profiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProfileOptions {
