@@ -466,7 +466,7 @@ fn of_calls(calls: &CallCounts) -> Vec<String> {
     if !calls.counted.is_empty() {
         let each: Vec<String> =
             calls.counted.iter().map(|(name, number)| format!("{} {name}", count(*number))).collect();
-        notes.push(format!("other calls on files or all data are not in the trace: {}", each.join(", ")));
+        notes.push(format!("other calls, on files or on everything, are not in the trace: {}", each.join(", ")));
     }
     notes
 }

@@ -190,6 +190,10 @@ pub enum PlanError {
     #[error("the trace has no latencies, so its depth is not known")]
     #[diagnostic(help("set it: `--depth N`"))]
     ReplayDepthUnknown,
+    /// The trace has no latencies, so what waited for what is unknown.
+    #[error("the trace has no latencies, so what waited for an answer is not known")]
+    #[diagnostic(help("leave `--keep-order` out"))]
+    ReplayOrderUnknown,
     /// More threads or outstanding requests of a replay than there may be.
     #[error("a replay with {jobs} threads and {depth} outstanding requests is too large")]
     #[diagnostic(help("at most {most_jobs} threads (`--jobs`) and {most} requests (`--depth`)"))]

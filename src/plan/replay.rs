@@ -22,6 +22,8 @@ use trace::replay::{COPY_SHIFT_NS, Replay, Scale, Survey};
 const LEAD_IN: Nanos = Nanos::millis(500);
 /// Threads of a replay, of all parts together.
 const MAX_JOBS: u32 = 1_024;
+/// Threads of a replay as fast as possible: more begin one after the other, in a warm-up whose requests would not count.
+const MAX_FAST_JOBS: u32 = 64;
 
 /// What the user requests.
 #[derive(Debug, Clone)]
@@ -101,6 +103,13 @@ pub fn plan(request: &ReplayRequest, survey: &Survey, replay: &Replay) -> Result
     if request.is_fast && survey.depth.is_none() && request.depth.is_none() {
         return Err(PlanError::ReplayDepthUnknown);
     }
+    if replay.chains.is_some() && survey.depth.is_none() {
+        return Err(PlanError::ReplayOrderUnknown);
+    }
+    if request.is_fast && request.jobs > MAX_FAST_JOBS {
+        let (jobs, depth) = (request.jobs, plan.depth());
+        return Err(PlanError::ReplayTooDeep { jobs, depth, most_jobs: MAX_FAST_JOBS, most: MAX_DEPTH });
+    }
     let jobs = request.jobs.saturating_mul(request.share.parts);
     if jobs > MAX_JOBS || plan.depth() > MAX_DEPTH {
         return Err(PlanError::ReplayTooDeep { jobs, depth: plan.depth(), most_jobs: MAX_JOBS, most: MAX_DEPTH });
@@ -118,7 +127,7 @@ fn load(request: &ReplayRequest, survey: &Survey, replay: &Replay) -> ReplayLoad
         let latency = &survey.latencies[kind.index()];
         RecordedKind {
             kind: kind.name().to_owned(),
-            requests: survey.replayed.of(kind) * laps,
+            requests: survey.replayed.of(kind).saturating_mul(laps),
             bytes: survey.replayed.bytes[kind.index()].saturating_mul(laps),
             latency: (latency.count() > 0).then(|| latency.clone()),
         }
@@ -130,21 +139,21 @@ fn load(request: &ReplayRequest, survey: &Survey, replay: &Replay) -> ReplayLoad
         from_ns: Nanos(window.start),
         duration_ns: Nanos(replay.lap_ns.saturating_mul(laps)),
         is_part: window.start > 0 || window.end < survey.end.duration_ns.unwrap_or(survey.whole_ns),
-        fua_writes: survey.replayed.fua_writes * laps,
+        fua_writes: survey.replayed.fua_writes.saturating_mul(laps),
         devices: survey.header.devices.iter().map(|device| device.name.clone()).collect(),
         placement: replay.placement.kind(),
         shared_pct: replay.placement.shared_pct(survey),
         moved_hit_points: request.moved_hit_points,
         reads_only: replay.selection.reads_only,
-        discards: survey.recorded.of(TraceKind::Discard) * laps,
-        lengthened: survey.lengthened * laps,
+        discards: survey.recorded.of(TraceKind::Discard).saturating_mul(laps),
+        lengthened: survey.lengthened.saturating_mul(laps),
         kinds: kinds.filter(|kind| kind.requests > 0).collect(),
         by_second: by_second(survey, replay),
         scale: request.scale,
         laps: replay.laps.max(1),
         chained: replay.chains.as_ref().map(|chains| ReplayChains {
             streams: u32::try_from(chains.count()).unwrap_or(u32::MAX),
-            requests: chains.requests * laps,
+            requests: chains.requests.saturating_mul(laps),
         }),
     }
 }
@@ -167,7 +176,10 @@ fn by_second(survey: &Survey, replay: &Replay) -> Vec<u32> {
     }
     let mut sums: Vec<f64> = Vec::new();
     for lap in 0..replay.laps {
-        let begin_s = (u64::from(lap) * replay.lap_ns) as f64 / 1e9;
+        let begin_s = u64::from(lap).saturating_mul(replay.lap_ns) as f64 / 1e9;
+        if begin_s >= MAX_SECONDS as f64 {
+            break;
+        }
         for (second, count) in survey.by_second.iter().enumerate() {
             // The last second of a lap is as short as it was.
             let length_s = (replay.lap_ns as f64 / 1e9 - second as f64).clamp(1e-9, 1.0);
@@ -219,7 +231,15 @@ impl ReplayPlan {
 
     /// Step number `index` at a rate.
     pub fn step_at(&self, index: u32, per_s: f64) -> StepPlan<ReplayShape> {
-        self.step(index, per_s / self.load.rate_per_s())
+        let times = per_s / self.load.rate_per_s();
+        let times = match (self.load.scale, &self.request.times) {
+            // Room was made for so many copies, and a search asks for whole requests per second.
+            (ReplayScale::Copies, RateRange::Between { lowest, highest }) => {
+                ((times * 1_000.0).round() / 1_000.0).clamp(*lowest, *highest)
+            }
+            _ => times,
+        };
+        self.step(index, times)
     }
 
     fn step(&self, index: u32, times: f64) -> StepPlan<ReplayShape> {
@@ -265,7 +285,7 @@ impl ReplayPlan {
         StepPlan {
             index,
             label: "fast".to_owned(),
-            load: Intensity { sessions: Some(depth), ..Intensity::default() },
+            load: Intensity { sessions: Some(depth), arrival: Some(Arrival::Recorded), ..Intensity::default() },
             level: Some(Level::Io(IoLevel::Depth(depth))),
             like: None,
             shape: ReplayShape { source: Arc::new(replay), streams: lanes, slots: depth, is_rehearsal: false },

@@ -91,7 +91,8 @@ pub(super) fn is_of_trace(step: &Step) -> bool {
 /// How many times as fast as it was recorded a step is.
 pub(super) fn times_recorded(load: &ReplayLoad, step: &Step) -> Option<f64> {
     let per_s = step.load.rate_operations_per_s?;
-    (load.rate_per_s() > 0.0).then(|| per_s / load.rate_per_s())
+    // What was multiplied by the rate is had back without what the division leaves.
+    (load.rate_per_s() > 0.0).then(|| (per_s / load.rate_per_s() * 1e9).round() / 1e9)
 }
 
 fn of_step(run: &Run, load: &ReplayLoad, step: &Step) -> Replayed {
@@ -146,7 +147,10 @@ fn differing(load: &ReplayLoad, step: &Step) -> Vec<DifferingInterval> {
     };
     let until = |after_ns: u64| {
         let seconds = (after_ns as f64 * pace / 1e9).clamp(0.0, load.by_second.len() as f64);
-        let (whole, part) = (seconds.floor() as usize, seconds.fract());
+        let whole = seconds.floor() as usize;
+        // The last second is as short as the window leaves it.
+        let length = (load.duration_ns.0 as f64 / 1e9 - whole as f64).clamp(1e-9, 1.0);
+        let part = (seconds.fract() / length).min(1.0);
         (sums[whole] + part * load.by_second.get(whole).map_or(0.0, |count| f64::from(*count))) * copies
     };
     let begins_ns = step.window.warmup_ns;
@@ -351,10 +355,31 @@ mod tests {
     }
 
     #[test]
+    fn a_last_second_that_is_short_differs_from_nothing() {
+        let mut run = run(10_000, 0);
+        let Load::Replay(load) = &mut run.load else { unreachable!() };
+        (load.by_second, load.duration_ns) = ([vec![1_000; 9], vec![300]].concat(), Nanos(9_300_000_000));
+        load.kinds[0].requests = 9_300;
+        let step = &mut run.steps[0];
+        step.load.rate_operations_per_s = Some(1_000.0);
+        let begins_ns = step.window.warmup_ns;
+        step.intervals.retain(|interval| !interval.warmup);
+        step.intervals.truncate(10);
+        for (interval, second) in step.intervals.iter_mut().zip(0..) {
+            let (count, duration_ns) = if second < 9 { (1_000, 1_000_000_000) } else { (300, 300_000_000) };
+            (interval.counters.operations, interval.duration_ns) = (Some(count), duration_ns);
+            interval.offset_ns = begins_ns + second * 1_000_000_000;
+        }
+        assert_eq!(replayed(&run).remove(0).differing, []);
+    }
+
+    #[test]
     fn a_pause_of_the_trace_is_no_stall() {
         let mut step = swinging(|_| true);
         step.load.arrival = Some(Arrival::Recorded);
-        for interval in &mut step.intervals[20..25] {
+        // One of five seconds, and one of ten in which nothing can have been under way.
+        for second in (20..25).chain(40..50) {
+            let interval = &mut step.intervals[second];
             interval.counters.operations = Some(0);
             interval.response = Histogram::default();
         }

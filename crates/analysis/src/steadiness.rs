@@ -118,14 +118,11 @@ pub(super) fn unsteady(step: &Step) -> Option<Excursion> {
     Excursion::of(&rates).filter(|excursion| !excursion.is_steady())
 }
 
-/// The longest stretch of seconds in which no operation finished, if any.
-pub(super) fn longest_pause(seconds: &[(u64, u64)]) -> Option<Nanos> {
-    let (mut longest, mut stretch) = (0, 0);
-    for (operations, ns) in seconds {
-        stretch = if *operations == 0 { stretch + ns } else { 0 };
-        longest = longest.max(stretch);
-    }
-    (longest > 0).then_some(Nanos(longest))
+/// The longest stretch of seconds in which no operation finished, if any, of those that are no longer than `most`.
+pub(super) fn longest_pause(seconds: &[(u64, u64)], most: Nanos) -> Option<Nanos> {
+    let stretches = seconds.split(|(operations, _)| *operations > 0);
+    let lengths = stretches.map(|stretch| stretch.iter().map(|(_, ns)| ns).sum::<u64>());
+    lengths.filter(|ns| (1..=most.0).contains(ns)).max().map(Nanos)
 }
 
 /// What came of a long load.
@@ -234,7 +231,7 @@ impl SteadyState {
             reached,
             drift_per_hour: enough.then(|| slope(steady_rates) * per_hour / mean),
             outliers: (outliers(settled), settled.len()),
-            longest_pause: longest_pause(&seconds),
+            longest_pause: longest_pause(&seconds, Nanos(u64::MAX)),
             words,
         })
     }

@@ -106,10 +106,19 @@ struct SessionState<O> {
 /// An operation that is due.
 struct DueNow<O> {
     due_ns: u64,
+    /// When it was due before it had to wait for another.
+    first_due_ns: u64,
     /// What to do, where that is known.
     drawn: Option<Drawn<O>>,
     /// The chain that it belongs to.
     chain: Option<u64>,
+}
+
+impl<O> DueNow<O> {
+    fn of_chain((due_ns, next): (u64, DueNext<O>)) -> Self {
+        let chain = next.after.map(|after| after.chain);
+        Self { due_ns, first_due_ns: next.due_ns, drawn: Some(next.drawn), chain }
+    }
 }
 
 /// What says when operations are due.
@@ -237,7 +246,7 @@ impl<'a, S: Shape> Driver<'a, S> {
     fn is_whole(&mut self) -> bool {
         let scheduled_ns = self.timeline.window_start_ns().saturating_add(self.plan.duration.0);
         let is_over = self.timeline.closed_at_ns() >= scheduled_ns || self.plan.work_loop.is_some();
-        is_over || self.streams.iter_mut().any(Stream::is_over)
+        is_over || (matches!(self.due, Due::WhenReady) && self.streams.iter_mut().any(Stream::is_over))
     }
 
     /// Waits for what was under way when the window closed: how long it takes belongs to the answer, a stall at the end above all. What it
@@ -254,15 +263,17 @@ impl<'a, S: Shape> Driver<'a, S> {
             if (left == 0 && held_ns.is_none()) || stop.is_asked() || now >= until_ns {
                 break;
             }
-            if held_ns.is_some_and(|held_ns| held_ns <= now)
+            let free = if left < self.sessions.len() { held_ns } else { None };
+            if free.is_some_and(|held_ns| held_ns <= now)
                 && let Some(session) = self.sessions.iter().position(|session| !session.is_under_way)
-                && let Some(DueNext { due_ns, drawn, after }) = self.order.take()
+                && let Some(due) = self.order.take().map(DueNow::of_chain)
             {
-                let due = DueNow { due_ns, drawn: Some(drawn), chain: after.map(|after| after.chain) };
-                self.start_late(lane, session as u32, due)?;
+                // It may have waited for a session, so that its lateness is not the generator's.
+                self.sessions[session].chain = due.chain;
+                self.start(lane, session as u32, due.drawn, (due.due_ns, now))?;
                 continue;
             }
-            let instant_ns = until_ns.min(now + ASK_AGAIN_NS).min(held_ns.unwrap_or(u64::MAX).max(now + 1));
+            let instant_ns = until_ns.min(now + ASK_AGAIN_NS).min(free.unwrap_or(u64::MAX));
             lane.poll(instant_ns, &mut self.recorder, &mut finished)?;
             finished.drain(..).for_each(|done| self.finish_late(&done));
         }
@@ -374,7 +385,9 @@ impl<'a, S: Shape> Driver<'a, S> {
             instant = instant.min(*wakes_ns);
         }
         if !self.ready.is_empty() {
-            let next_due_ns = self.next_due_ns.min(self.order.next_due_ns());
+            // Where no more can be held back, nothing is drawn until a chain has gone on.
+            let drawn_ns = if self.order.is_full() { u64::MAX } else { self.next_due_ns };
+            let next_due_ns = drawn_ns.min(self.order.next_due_ns());
             instant = instant.min(next_due_ns);
             if next_due_ns.saturating_sub(now) < AWAKE_NS && !self.clock.is_simulated() {
                 return 0;
@@ -424,7 +437,7 @@ impl<'a, S: Shape> Driver<'a, S> {
             let Some(due) = self.next_due(now) else { return Ok(false) };
             let Some((session, since_ns)) = self.ready.pop_front() else { return Ok(false) };
             let due_ns = due.due_ns;
-            self.recorder.schedule_lag(now - due_ns, now.saturating_sub(due_ns.max(since_ns)));
+            self.recorder.schedule_lag(now - due.first_due_ns, now.saturating_sub(due_ns.max(since_ns)));
             self.sessions[session as usize].chain = due.chain;
             self.start(lane, session, due.drawn, (due_ns, now))?;
         }
@@ -435,18 +448,19 @@ impl<'a, S: Shape> Driver<'a, S> {
     fn next_due(&mut self, now: u64) -> Option<DueNow<S::Operation>> {
         loop {
             let held_ns = self.order.next_due_ns();
-            if held_ns <= now && held_ns <= self.next_due_ns {
-                let DueNext { due_ns, drawn, after } = self.order.take()?;
-                return Some(DueNow { due_ns, drawn: Some(drawn), chain: after.map(|after| after.chain) });
+            if held_ns <= now && (held_ns <= self.next_due_ns || self.order.is_full()) {
+                return self.order.take().map(DueNow::of_chain);
             }
             if self.next_due_ns > now || self.order.is_full() {
                 return None;
             }
             let (due_ns, drawn, after) = (self.next_due_ns, self.next_drawn.take(), self.next_after.take());
             self.draw_arrival();
-            let Some((drawn, after)) = drawn.zip(after) else { return Some(DueNow { due_ns, drawn, chain: None }) };
+            let Some((drawn, after)) = drawn.zip(after) else {
+                return Some(DueNow { due_ns, first_due_ns: due_ns, drawn, chain: None });
+            };
             if let Some(next) = self.order.admit(DueNext { due_ns, drawn, after: Some(after) }, after, now) {
-                return Some(DueNow { due_ns: next.due_ns, drawn: Some(next.drawn), chain: Some(after.chain) });
+                return Some(DueNow::of_chain(next));
             }
         }
     }

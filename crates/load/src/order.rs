@@ -33,8 +33,9 @@ impl<O> Default for Order<O> {
 }
 
 impl<O> Order<O> {
-    /// Takes an operation that is due by its own instant. It comes back at once if it waits for nothing at `now`.
-    pub(super) fn admit(&mut self, next: DueNext<O>, after: After, now: u64) -> Option<DueNext<O>> {
+    /// Takes an operation that is due by its own instant. It comes back at once, with when it is due by its chain, if it waits for nothing at
+    /// `now`.
+    pub(super) fn admit(&mut self, next: DueNext<O>, after: After, now: u64) -> Option<(u64, DueNext<O>)> {
         let chain = self.chains.entry(after.chain).or_insert_with(|| Chain {
             is_busy: false,
             ended_ns: 0,
@@ -43,7 +44,7 @@ impl<O> Order<O> {
         let due_ns = chain.due_ns(&next, after);
         if !chain.is_busy && due_ns <= now {
             chain.is_busy = true;
-            return Some(DueNext { due_ns, ..next });
+            return Some((due_ns, next));
         }
         chain.waiting.push_back(next);
         self.waiting += 1;
@@ -64,12 +65,12 @@ impl<O> Order<O> {
         self.ready.peek().map_or(u64::MAX, |Reverse((due_ns, _))| *due_ns)
     }
 
-    /// The operation that is due then.
-    pub(super) fn take(&mut self) -> Option<DueNext<O>> {
+    /// The operation that is due then, and when it was due by the trace.
+    pub(super) fn take(&mut self) -> Option<(u64, DueNext<O>)> {
         let Reverse((due_ns, chain)) = self.ready.pop()?;
         let next = self.chains.get_mut(&chain)?.waiting.pop_front()?;
         self.waiting -= 1;
-        Some(DueNext { due_ns, ..next })
+        Some((due_ns, next))
     }
 
     /// The operation of a chain that was under way has ended.
@@ -112,7 +113,7 @@ mod tests {
         let mut order = Order::default();
         let admit = |order: &mut Order<u32>, due_ns, operation, now| {
             let (next, after) = next(due_ns, operation);
-            order.admit(next, after, now).map(|next| (next.due_ns, next.drawn.operation))
+            order.admit(next, after, now).map(|(due_ns, next)| (due_ns, next.drawn.operation))
         };
         assert_eq!(admit(&mut order, 100, 1, 100), Some((100, 1)));
         assert_eq!(admit(&mut order, 120, 2, 120), None, "the first is under way");
@@ -121,10 +122,10 @@ mod tests {
         order.ended(7, 200);
         // Ten after the first ended, and the third still waits for the second.
         assert_eq!(order.next_due_ns(), 210);
-        assert_eq!(order.take().map(|next| (next.due_ns, next.drawn.operation)), Some((210, 2)));
+        assert_eq!(order.take().map(|(due_ns, next)| (due_ns, next.due_ns, next.drawn.operation)), Some((210, 120, 2)));
         assert_eq!((order.next_due_ns(), order.take().is_none()), (u64::MAX, true));
         order.ended(7, 215);
-        assert_eq!(order.take().map(|next| (next.due_ns, next.drawn.operation)), Some((225, 3)));
+        assert_eq!(order.take().map(|(due_ns, next)| (due_ns, next.due_ns, next.drawn.operation)), Some((225, 130, 3)));
         order.ended(7, 230);
         // Quick storage makes nothing earlier than the trace had it.
         assert_eq!(admit(&mut order, 400, 4, 400), Some((400, 4)));

@@ -235,11 +235,23 @@ fn prepare(arguments: &Arguments) -> Result<Planned<'_>, Failure> {
     let block = UNIT.parse()?;
     let asked = IoOptions { durable: Durable::None, ..volume.asked(&storage, pattern, block, DepthList(vec![1])) };
     let prospect = Prospect::look(&storage, &volume.handling, &asked)?;
-    let regions = regions(arguments, &storage, &survey, &prospect.facts(&asked)?)?;
+    let (regions, paths) = regions(arguments, &storage, &survey, &prospect.facts(&asked)?)?;
+    if arguments.as_fast_as_possible && fleet.share().parts > 1 {
+        let failure = Failure::new("`--as-fast-as-possible` has no parts: each would replay the whole trace");
+        return Err(failure.with_hint("replay it on one host, or at its recorded pace".to_owned()));
+    }
+    if arguments.copies && most(times) > MAX_COPIES {
+        let failure = Failure::new(format_args!("`--copies` with `--times {}` is too much", most(times)));
+        return Err(failure.with_hint(format!("use at most {MAX_COPIES} copies")));
+    }
     let scale = if arguments.copies { Scale::Copies(most(times)) } else { Scale::Pace(1.0) };
     let placement = Placement::choose(&survey, &regions, scale.copies()).map_err(|problem| {
-        let failure =
-            Failure::new(format_args!("the target has {}, too little for this trace", Bytes(problem.length_bytes)));
+        let target = match paths.get(problem.region) {
+            Some(path) => format!("`{}`", path.display()),
+            None => "the target".to_owned(),
+        };
+        let length = Bytes(problem.length_bytes);
+        let failure = Failure::new(format_args!("{target} has {length}, too little for this trace"));
         failure.with_hint(format!(
             "give it at least {}",
             Bytes(survey.replayed.largest_bytes.max(trace::replay::CHUNK_BYTES))
@@ -278,6 +290,9 @@ fn prepare(arguments: &Arguments) -> Result<Planned<'_>, Failure> {
     Ok(Planned { arguments, storage, asked, survey, plan, steps, joined, prospect })
 }
 
+/// Copies at most.
+const MAX_COPIES: f64 = 1_024.0;
+
 /// The largest multiple.
 fn most(times: &RateRange) -> f64 {
     match times {
@@ -286,12 +301,18 @@ fn most(times: &RateRange) -> f64 {
     }
 }
 
-/// Which part of the target each device of the trace has.
-fn regions(arguments: &Arguments, storage: &Storage, survey: &Survey, facts: &Facts) -> Result<Vec<Region>, Failure> {
+/// Which part of the target each device of the trace has, and the paths of these parts where devices are mapped.
+fn regions(
+    arguments: &Arguments,
+    storage: &Storage,
+    survey: &Survey,
+    facts: &Facts,
+) -> Result<(Vec<Region>, Vec<PathBuf>), Failure> {
     let devices = survey.header.devices.len().max(survey.replayed.extents_bytes.len());
     let devices = 0..u16::try_from(devices).unwrap_or(u16::MAX);
     if arguments.map.is_empty() {
-        return Ok(vec![Region { begin_bytes: 0, length_bytes: facts.capacity_bytes, devices: devices.collect() }]);
+        let (length_bytes, devices) = (facts.capacity_bytes, devices.collect());
+        return Ok((vec![Region { begin_bytes: 0, length_bytes, is_part: false, devices }], Vec::new()));
     }
     let paths = storage.paths();
     if facts.volumes.len() != paths.len() {
@@ -301,7 +322,12 @@ fn regions(arguments: &Arguments, storage: &Storage, survey: &Survey, facts: &Fa
     let mut regions: Vec<Region> = facts
         .volumes
         .iter()
-        .map(|span| Region { begin_bytes: span.start, length_bytes: span.end - span.start, devices: Vec::new() })
+        .map(|span| Region {
+            begin_bytes: span.start,
+            length_bytes: span.end - span.start,
+            is_part: paths.len() > 1,
+            devices: Vec::new(),
+        })
         .collect();
     for device in devices {
         let name = survey.header.devices.get(usize::from(device)).map_or("?", |device| device.name.as_str());
@@ -316,8 +342,8 @@ fn regions(arguments: &Arguments, storage: &Storage, survey: &Survey, facts: &Fa
         })?;
         regions[number].devices.push(device);
     }
-    regions.retain(|region| !region.devices.is_empty());
-    Ok(regions)
+    let used = regions.into_iter().zip(paths).filter(|(region, _)| !region.devices.is_empty());
+    Ok(used.map(|(region, path)| (region, path.clone())).unzip())
 }
 
 /// The devices of the trace that the user leaves out.
@@ -437,7 +463,8 @@ impl<'a> runner::Work<'a> for Planned<'a> {
             .fact("seed", plan.head.seed)
             .settings(&plan.head.tags, &plan.head.parameters);
         let described = notes(&plan, &survey).into_iter().fold(described, |it, note| it.fact("note", note));
-        Ok(described.rates(Some(&arguments.times), "times its pace", plan.longest(), &steps, |step| {
+        let unit = if arguments.copies { "copies" } else { "times its pace" };
+        Ok(described.rates(Some(&arguments.times), unit, plan.longest(), &steps, |step| {
             let slots = step.load.slots();
             match step.load.rate_operations_per_s {
                 Some(rate) => format!("{} requests/s on average, at most {slots} outstanding", group_thousands(rate)),
@@ -501,11 +528,14 @@ fn notes(plan: &ReplayPlan, survey: &Survey) -> Vec<String> {
         notes.push(format!("{} requests were not multiples of {UNIT} and are rounded up", count(load.lengthened)));
     }
     if let Some(chained) = load.chained {
-        notes.push(format!(
-            "{} requests of {} streams waited for the one before, and do so again",
-            count(chained.requests),
-            count(chained.streams.into())
-        ));
+        notes.push(match chained.streams {
+            0 => "no stream of the trace waited for its answers, so `--keep-order` holds back nothing".to_owned(),
+            _ => format!(
+                "{} requests of {} streams waited for the one before, and do so again",
+                count(chained.requests),
+                count(chained.streams.into())
+            ),
+        });
     }
     let left_out: Vec<&str> = replay_devices_left_out(plan, survey).collect();
     if !left_out.is_empty() {
@@ -521,7 +551,8 @@ fn notes(plan: &ReplayPlan, survey: &Survey) -> Vec<String> {
     match load.placement {
         ReplayPlacement::AsRecorded => {}
         ReplayPlacement::Compact => notes.push(format!(
-            "the trace spans more than the target: its touched parts are moved together to {}. Their order is kept",
+            "the trace{} spans more than the target: its touched parts are moved together to {}. Their order is kept",
+            if load.scale == ReplayScale::Copies { " with its copies" } else { "" },
             Bytes(plan.region_bytes)
         )),
         ReplayPlacement::Folded => notes.push(format!(

@@ -156,7 +156,9 @@ pub(crate) fn deciding_lateness_ns(step: &Step, target: &LatencyTarget) -> Optio
 /// late as its request was sent. An operation that waited for a slot waited for the target.
 fn exceeds_in_spite(step: &Step, target: &LatencyTarget) -> bool {
     let own = step.generator.as_ref().and_then(|generator| generator.own_lag.as_ref());
-    let Some((own, response)) = own.zip(Figures(step).response()) else { return false };
+    let subject = target.subject.clone().unwrap_or(Subject::Response(None));
+    let response = subject.times(step).filter(|_| matches!(subject, Subject::Response(_)));
+    let Some((own, response)) = own.zip(response) else { return false };
     let above = |count: u64, all: u64| count as f64 / all.max(1) as f64;
     [0.99, 0.999, 1.0].into_iter().filter_map(|quantile| own.quantile_ns(quantile)).any(|late_ns| {
         let later = above(own.count() - own.below_ns(late_ns.saturating_add(1)).0, own.count());

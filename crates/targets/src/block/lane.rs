@@ -290,12 +290,19 @@ impl<'t> BlockLane<'t> {
     }
 
     /// Where the writes of this lane up to this one may lie. A volume does not wait for another's flush: a lane whose volumes are
-    /// separate writes to one of them.
-    fn members_to_sync(&self, IoOperation { offset_bytes, bytes, .. }: IoOperation) -> Range<u32> {
+    /// separate writes to one of them. A flush of a part, and a write that is durable by itself, are of the members below them alone, where
+    /// these lie one behind the other.
+    fn members_to_sync(&self, operation: IoOperation) -> Range<u32> {
+        let IoOperation { kind, offset_bytes, bytes, is_durable } = operation;
         let volume = self.block.volume();
-        let own = volume.segments(offset_bytes, bytes, Direction::Read).next();
-        match own.filter(|_| volume.layout() == VolumeLayout::Separate) {
-            Some(Segment { member, .. }) => member..member + 1,
+        let mut own = volume.segments(offset_bytes, bytes, Direction::Read).map(|segment| segment.member);
+        let is_of_its_own = match volume.layout() {
+            VolumeLayout::Separate => true,
+            VolumeLayout::Concat => is_durable || kind == IoKind::Flush,
+            VolumeLayout::Single | VolumeLayout::Stripe { .. } | VolumeLayout::Mirror { .. } => false,
+        };
+        match own.next().filter(|_| is_of_its_own) {
+            Some(first) => first..own.last().unwrap_or(first) + 1,
             None => 0..self.block.files().len() as u32,
         }
     }

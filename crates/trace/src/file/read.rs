@@ -1,9 +1,12 @@
 //! Reading a trace.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufReader, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
+use std::sync::Once;
 
 use files::Links;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
@@ -103,7 +106,8 @@ impl TraceFile {
         }
         let damaged = |what: &str| TraceError::Damaged { path: name.clone(), line: None, what: what.to_owned() };
         let whole = Beginning { file: file.try_clone().map_err(unread)?, bytes };
-        let (reader, is_cut) = match SerializedFileReader::new(whole) {
+        let opened = guarded(|| SerializedFileReader::new(whole).map_err(|error| failed(error).to_string()));
+        let (reader, is_cut) = match opened {
             Ok(reader) => (reader, false),
             Err(_) => {
                 let found = last_whole(&file, bytes).map_err(unread)?;
@@ -227,7 +231,9 @@ fn last_whole(file: &File, bytes: u64) -> io::Result<Option<SerializedFileReader
             }
             tried += 1;
             let beginning = Beginning { file: file.try_clone()?, bytes: start + at as u64 + 4 };
-            if let Ok(reader) = SerializedFileReader::new(beginning) {
+            if let Ok(reader) =
+                guarded(|| SerializedFileReader::new(beginning).map_err(|error| failed(error).to_string()))
+            {
                 return Ok(Some(reader));
             }
         }
@@ -280,6 +286,28 @@ impl Columns {
     }
 }
 
+thread_local! {
+    /// Whether this thread decodes what may be damaged.
+    static DECODES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Decodes a part of a file. The library panics on some damaged pages: that is an error of the file, and is reported as one alone.
+fn guarded<T>(decode: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let usual = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !DECODES.get() {
+                usual(info);
+            }
+        }));
+    });
+    DECODES.set(true);
+    let decoded = panic::catch_unwind(AssertUnwindSafe(decode));
+    DECODES.set(false);
+    decoded.unwrap_or_else(|_| Err("one of its pages cannot be decoded".to_owned()))
+}
+
 const OTHER_TYPE: &str = "a column is of another type";
 const FEWER: &str = "a column has fewer values than the others";
 
@@ -324,8 +352,8 @@ impl TraceSource for TraceFile {
             match &mut self.columns {
                 Some(columns) if columns.rows > 0 => break columns,
                 _ => {
-                    let next = self.next_group().map_err(|error| self.damaged(error.to_string()))?;
-                    self.columns = next;
+                    let next = guarded(|| self.next_group().map_err(|error| error.to_string()));
+                    self.columns = next.map_err(|what| self.damaged(what))?;
                     if self.columns.is_none() {
                         return Ok(());
                     }
@@ -333,7 +361,10 @@ impl TraceSource for TraceFile {
             }
         };
         let first = batch.len();
-        columns.read(batch).map_err(|what| self.damaged(what))?;
+        if let Err(what) = guarded(|| columns.read(batch)) {
+            self.columns = None;
+            return Err(self.damaged(what));
+        }
         for request in &batch[first..] {
             if request.at_ns < self.last_ns {
                 return Err(self.damaged("its requests are not in the order of their times"));

@@ -135,6 +135,22 @@ fn rounding_keeps_what_a_histogram_shows() {
     }
 }
 
+#[test]
+fn zeroes_at_any_place_are_an_error_or_requests() {
+    let (file, length) = written(&requests(50));
+    let content = std::fs::read(file.path()).unwrap();
+    let mut undecoded = 0;
+    for place in 0..length as usize - 16 {
+        let mut damaged = content.clone();
+        damaged[place..place + 16].fill(0);
+        std::fs::write(file.path(), damaged).unwrap();
+        let found = read(file.path());
+        undecoded += u32::from(found.is_err_and(|error| error.to_string().contains("cannot be decoded")));
+    }
+    // Without the place of its dictionary, a column's pages make the library panic.
+    assert!(undecoded > 0);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 

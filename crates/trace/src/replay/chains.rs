@@ -2,7 +2,7 @@
 //!
 //! A sequential stream (as the profile of a trace finds them) is such a chain if it is long, and nearly each of its requests was issued when
 //! the one before it had completed. Flushes belong to the log that completed last before them, if its next write then waited for them, too.
-//! What is found depends on the requests alone: whoever reads the same part of the trace finds the same.
+//! What is found depends on the requests alone: each reading of the same part of the trace finds the same.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -78,11 +78,19 @@ pub(super) struct Follower {
     known: HashMap<Key, Known>,
     /// Streams of writes that went on last, by device.
     recent: HashMap<u16, VecDeque<Key>>,
+    /// Whether all that are known are long, and no more are taken.
+    is_full: bool,
 }
 
 impl Default for Follower {
     fn default() -> Self {
-        Self { streams: HashMap::new(), runs: RunCounts::new(false), known: HashMap::new(), recent: HashMap::new() }
+        Self {
+            streams: HashMap::new(),
+            runs: RunCounts::new(false),
+            known: HashMap::new(),
+            recent: HashMap::new(),
+            is_full: false,
+        }
     }
 }
 
@@ -97,8 +105,11 @@ impl Follower {
         let continued = self.streams.entry((device, kind)).or_default().add(at_ns, request, &mut self.runs)?;
         let key = Key { device, kind, number: continued.number };
         if self.known.len() >= MAX_CHAINS && !self.known.contains_key(&key) {
-            self.known.retain(|_, known| known.requests >= LONG);
-            if self.known.len() >= MAX_CHAINS {
+            if !self.is_full {
+                self.known.retain(|_, known| known.requests >= LONG);
+                self.is_full = self.known.len() >= MAX_CHAINS;
+            }
+            if self.is_full {
                 return None;
             }
         }
@@ -167,16 +178,16 @@ impl Chains {
 }
 
 impl Key {
-    /// A number that no other chain of a copy and a lap has, but by a chance of 1 in 2^64 for each pair.
-    pub(super) fn number(&self, copy: u64, lap: u64) -> u64 {
+    /// A number that no other chain of a copy has, but by a chance of 1 in 2^64 for each pair. A lap goes on with the chains of the one before.
+    pub(super) fn number(&self, copy: u64) -> u64 {
         use model::workload::mix64;
         let place = u64::from(self.device) << 8 | self.kind.index() as u64;
-        mix64(mix64(mix64(self.number ^ 0x5851_f42d_4c95_7f2d).wrapping_add(place)).wrapping_add(copy << 32 | lap))
+        mix64(mix64(mix64(self.number ^ 0x5851_f42d_4c95_7f2d).wrapping_add(place)).wrapping_add(copy))
     }
 
     /// Which of so many lanes has it.
     pub(super) fn lane(&self, copy: u64, lanes: u64) -> u64 {
-        (self.number(copy, 0)) % lanes
+        self.number(copy) % lanes
     }
 }
 

@@ -96,7 +96,7 @@ pub struct Survey {
     pub chunks: Option<Vec<(u16, u64)>>,
     /// Its chains, where they were looked for.
     pub chains: Option<Chains>,
-    /// How many of all requests were in flight while any was, as they were recorded; absent where no latency is known.
+    /// How many of those that are replayed were in flight while any was, as they were recorded; absent where no latency is known.
     pub depth: Option<f64>,
 }
 
@@ -114,13 +114,13 @@ pub fn survey(path: &Path, selection: &Selection, wants_chains: bool) -> Result<
     let mut in_flight = InFlight::default();
     let file = each_in_window(path, selection, &mut |request| {
         survey.recorded.add(request);
-        if let Some(latency_ns) = request.latency_ns {
-            in_flight.issue(request.at_ns - selection.window_ns.start, latency_ns);
-        }
         let Some(operation) = selection.of(request) else {
             survey.left_out += u64::from(!selection.is_unwanted(request));
             return;
         };
+        if let Some(latency_ns) = request.latency_ns {
+            in_flight.issue(request.at_ns - selection.window_ns.start, latency_ns);
+        }
         if let Some(follower) = &mut follower {
             follower.add(request);
         }
@@ -193,9 +193,12 @@ pub fn moved_hit_points(path: &Path, selection: &Selection, placement: &Placemen
     each_in_window(path, selection, &mut |request| {
         let Some(IoOperation { kind, offset_bytes, bytes, .. }) = selection.of(request) else { return };
         if kind != IoKind::Flush {
-            let bytes = u64::from(bytes);
-            recorded.add(request.device, kind.is_write(), offset_bytes, bytes);
-            placed.add(0, kind.is_write(), placement.place(0, request.device, offset_bytes, bytes), bytes);
+            let (bytes, is_write) = (u64::from(bytes), kind.is_write());
+            for copy in 0..u64::from(placement.copies()) {
+                // Each copy has addresses of its own.
+                recorded.add(request.device, is_write, offset_bytes.wrapping_add(copy << 53), bytes);
+                placed.add(0, is_write, placement.place(copy, request.device, offset_bytes, bytes), bytes);
+            }
         }
     })?;
     Ok(recorded.finish().farthest(&placed.finish()).map(|share| share * 100.0))
@@ -235,8 +238,8 @@ pub struct Shared {
     waiting: VecDeque<DueOperation>,
 }
 
-/// Requests that a stream takes of them at a time: few, so that all end together.
-const TAKEN: usize = 8;
+/// Requests that a stream takes of them at a time: none is in the hands of one stream when another finds that there are no more.
+const TAKEN: usize = 1;
 
 /// How a replay sends more than was recorded.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -309,6 +312,7 @@ impl Replay {
         let mut batch = Vec::with_capacity(BATCH);
         let mut follower = self.chains.as_ref().map(|_| Follower::default());
         let mut number = 0;
+        let copies = scale.copies().min(self.placement.copies());
         let due_of = |at_ns: u64| {
             let after_ns = lap.saturating_mul(self.lap_ns).saturating_add(at_ns - selection.window_ns.start);
             self.lead_in_ns.saturating_add((after_ns as f64 / scale.pace()) as u64)
@@ -325,8 +329,8 @@ impl Replay {
                 number += 1;
                 let due_ns = due_of(request.at_ns);
                 let link = follower.as_mut().and_then(|follower| follower.add(request));
-                for copy in (0..scale.copies()).filter(|copy| scale.has(*copy, number)) {
-                    let (after, lane) = self.after(link.as_ref(), (u64::from(copy), lap), (number, streams));
+                for copy in (0..copies).filter(|copy| scale.has(*copy, number)) {
+                    let (after, lane) = self.after(link.as_ref(), u64::from(copy), (number, streams));
                     if lane == stream {
                         let operation = self.placed(u64::from(copy), request.device, operation);
                         let due_ns = due_ns.saturating_add(u64::from(copy) * COPY_SHIFT_NS);
@@ -342,12 +346,12 @@ impl Replay {
     }
 
     /// What a request waits for, and the lane that has it: a chain stays in one.
-    fn after(&self, link: Option<&Link>, (copy, lap): (u64, u64), (number, lanes): (u64, u64)) -> (Option<After>, u64) {
+    fn after(&self, link: Option<&Link>, copy: u64, (number, lanes): (u64, u64)) -> (Option<After>, u64) {
         let chained = link.zip(self.chains.as_ref()).and_then(|(link, chains)| Some((link, chains.gap_ns(link)?)));
         match chained {
             Some((link, gap_ns)) => {
                 let gap_ns = (gap_ns as f64 / self.scale.pace()) as u64;
-                (Some(After { chain: link.key.number(copy, lap), gap_ns }), link.key.lane(copy, lanes))
+                (Some(After { chain: link.key.number(copy), gap_ns }), link.key.lane(copy, lanes))
             }
             None => (None, (number + copy) % lanes),
         }
@@ -503,7 +507,7 @@ mod tests {
     }
 
     fn one_region(length_bytes: u64) -> [Region; 1] {
-        [Region { begin_bytes: 0, length_bytes, devices: vec![0, 1] }]
+        [Region { begin_bytes: 0, length_bytes, is_part: false, devices: vec![0, 1] }]
     }
 
     fn replay(file: &tempfile::NamedTempFile, selection: &Selection, placement: Placement, scale: Scale) -> Replay {
@@ -649,6 +653,7 @@ mod tests {
         let region = |begin, length, device| Region {
             begin_bytes: begin * MIB,
             length_bytes: length * MIB,
+            is_part: true,
             devices: vec![device],
         };
         let regions = [region(0, 64, 1), region(64, 3, 0)];

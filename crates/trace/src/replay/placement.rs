@@ -13,6 +13,8 @@ pub struct Region {
     pub begin_bytes: u64,
     /// Its length in bytes.
     pub length_bytes: u64,
+    /// Whether flushes of its devices are of it alone.
+    pub is_part: bool,
     /// The devices, by their places in the trace's header.
     pub devices: Vec<u16>,
 }
@@ -38,6 +40,7 @@ pub struct Placement {
 #[derive(Clone, PartialEq, Eq)]
 struct Part {
     begin_bytes: u64,
+    is_part: bool,
     laying: Laying,
 }
 
@@ -67,7 +70,7 @@ impl Placement {
         let of = |(number, region): (usize, &Region)| {
             let too_small = TooSmall { region: number, length_bytes: region.length_bytes };
             let laying = Laying::choose(survey, region, copies).ok_or(too_small)?;
-            Ok(Part { begin_bytes: region.begin_bytes, laying })
+            Ok(Part { begin_bytes: region.begin_bytes, is_part: region.is_part, laying })
         };
         let parts = regions.iter().enumerate().map(of).collect::<Result<_, _>>()?;
         let devices = |(number, region): (usize, &Region)| {
@@ -87,6 +90,11 @@ impl Placement {
         } else {
             ReplayPlacement::AsRecorded
         }
+    }
+
+    /// How many copies there is room for.
+    pub fn copies(&self) -> u32 {
+        u32::try_from(self.copies).unwrap_or(u32::MAX)
     }
 
     /// Bytes of the target up to the end of what requests can touch.
@@ -120,7 +128,7 @@ impl Placement {
     /// A byte of the part of the target that a flush of a device is of; absent where it is of all.
     pub(super) fn flushed(&self, device: u16) -> Option<u64> {
         let part = self.part_of.get(&device).and_then(|part| self.parts.get(*part));
-        part.filter(|_| self.parts.len() > 1).map(|part| part.begin_bytes)
+        part.filter(|part| part.is_part).map(|part| part.begin_bytes)
     }
 }
 
