@@ -67,11 +67,32 @@ pub struct TraceDevice {
     pub bytes: Option<u64>,
 }
 
+/// Where the requests of a trace were seen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TraceLayer {
+    /// At block devices.
+    #[default]
+    Device,
+    /// At files, before caches and file systems: each device of the trace is a file.
+    File,
+}
+
+impl TraceLayer {
+    /// Whether they were seen at block devices.
+    pub fn is_device(&self) -> bool {
+        *self == Self::Device
+    }
+}
+
 /// What a trace says of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceHeader {
     /// The program and the form that its requests come from, such as `plimsoll record` or `blktrace`.
     pub source: String,
+    /// Where its requests were seen.
+    #[serde(default, skip_serializing_if = "TraceLayer::is_device")]
+    pub layer: TraceLayer,
     /// When it began; absent where the trace does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began: Option<Timestamp>,

@@ -14,7 +14,7 @@ fn header() -> TraceHeader {
         source: "a test".to_owned(),
         began: "2026-11-30T10:00:00Z".parse().ok().map(Timestamp),
         devices: vec![device("sdb", Some(1 << 40)), device("sdc", None)],
-        clock: None,
+        ..TraceHeader::default()
     }
 }
 

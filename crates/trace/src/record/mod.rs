@@ -34,6 +34,11 @@ pub trait Recording {
     /// How long it has recorded, in nanoseconds.
     fn elapsed_ns(&self) -> u64;
 
+    /// Whether nothing more can come: what is recorded has ended.
+    fn is_over(&mut self) -> bool {
+        false
+    }
+
     /// How often [`take`](Self::take) is to be called.
     fn every(&self) -> Duration;
 
@@ -154,18 +159,21 @@ pub enum RecordError {
     },
     /// A device was named twice.
     #[error("`{name}` is named twice")]
+    #[diagnostic(help("name each device once; one device may have several paths"))]
     Twice {
         /// Its kernel name.
         name: String,
     },
     /// No such process.
     #[error("there is no process {pid}")]
+    #[diagnostic(help("`ps -e` lists the processes"))]
     NoProcess {
         /// Its number.
         pid: u32,
     },
     /// The kernel describes its events in another way.
     #[error("this kernel describes `{what}` in a form that Plimsoll cannot read")]
+    #[diagnostic(help("report it with the version of the kernel (`uname -r`)"))]
     Unknown {
         /// The file.
         what: &'static str,
@@ -176,12 +184,14 @@ pub enum RecordError {
     NoCalls,
     /// The kernel describes an event in another way.
     #[error("this kernel describes the event `{name}` in a form that Plimsoll cannot read")]
+    #[diagnostic(help("report it with the version of the kernel (`uname -r`), or use `--layer device`"))]
     UnknownEvent {
         /// Its group and name.
         name: String,
     },
     /// The system's error.
     #[error("cannot {action} `{path}`: {source}")]
+    #[diagnostic(help("look at the kernel's log (`dmesg`); if memory is short, use a smaller `--kernel-buffer`"))]
     Kernel {
         /// What was tried.
         action: &'static str,
@@ -249,6 +259,7 @@ impl Recorder {
             began: Some(began),
             devices: found.into_iter().map(|one| one.device).collect(),
             clock: Some("CLOCK_MONOTONIC of the kernel".to_owned()),
+            ..TraceHeader::default()
         };
         Ok(Self {
             instance,

@@ -18,7 +18,7 @@ use super::{RecordError, Recorded, Recording, SETTLED_NS, now_ns};
 use calls::Layouts;
 use follow::Follow;
 use model::record::Timestamp;
-use model::trace::{TraceHeader, TraceRequest};
+use model::trace::{TraceHeader, TraceLayer, TraceRequest};
 use process::{Processes, threads_of};
 
 pub use files::FileRole;
@@ -97,6 +97,7 @@ impl FileRecorder {
         instance.set("tracing_on", "1")?;
         let header = TraceHeader {
             source: "plimsoll record --layer file".to_owned(),
+            layer: TraceLayer::File,
             began: Some(began),
             devices: Vec::new(),
             clock: Some("CLOCK_MONOTONIC of the kernel".to_owned()),
