@@ -16,6 +16,8 @@ use crate::os::proc::DeviceNumber;
 /// More places than this would make the program slow to load. Directories come first, so that it is single files which are then
 /// called `other`.
 const MAX_PLACES: usize = 500;
+/// Names of a directory that are looked at.
+const MAX_LISTED: usize = 20_000;
 
 /// What a file is to its server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,18 +74,23 @@ pub(super) fn of_process(root: &Root, pid: u32) -> Vec<ClassifiedPath> {
 
 /// What the working directories and open files of a process and its children report.
 fn claims_of(root: &Root, pid: u32) -> BTreeSet<Claim> {
-    let mut claims = BTreeSet::new();
-    for pid in family(root, pid) {
-        if let Ok(directory) = fs::read_link(root.path(format!("/proc/{pid}/cwd"))) {
-            claims.extend(of_data_directory(&directory));
-        }
-        let descriptors = format!("/proc/{pid}/fd");
-        for name in root.names(&descriptors) {
-            let Ok(path) = fs::read_link(root.path(format!("{descriptors}/{name}"))) else { continue };
+    let processes = family(root, pid);
+    let mut claims = of_directories(root, &processes);
+    for pid in processes {
+        for descriptor in children(&root.path(format!("/proc/{pid}/fd"))) {
+            let Ok(path) = fs::read_link(descriptor) else { continue };
             claims.extend(of_file(&path));
         }
     }
     claims
+}
+
+/// What the working directories of processes report.
+fn of_directories(root: &Root, processes: &[u32]) -> BTreeSet<Claim> {
+    let directory = |pid: &u32| fs::read_link(root.path(format!("/proc/{pid}/cwd"))).ok();
+    // The children of a server work where it does.
+    let directories: BTreeSet<PathBuf> = processes.iter().filter_map(directory).collect();
+    directories.iter().flat_map(|directory| of_data_directory(directory)).collect()
 }
 
 /// A place by its path alone. They are ordered by reach, those that reach farthest first.
@@ -122,7 +129,9 @@ pub enum FileClass {
 }
 
 /// How often directories are looked at again for a file of which nothing is known: a tablespace may be new.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
+/// The share of the time that looking takes is at most one in so many.
+const LOOKS_ONE_IN: u32 = 50;
 
 /// The files of the database that a process and its children work on, those that come later too.
 #[derive(Debug)]
@@ -132,38 +141,55 @@ pub struct DatabaseFiles {
     /// Those that reach farthest come last.
     claims: Vec<Claim>,
     looked: Instant,
+    /// How long that took.
+    took: Duration,
 }
 
 impl DatabaseFiles {
     /// Those of a process as this machine numbers it.
     pub fn of(pid: u32) -> Self {
-        let root = Root::default();
-        let claims = claims_by_path(&root, pid);
-        Self { root, pid, claims, looked: Instant::now() }
+        let mut files =
+            Self { root: Root::default(), pid, claims: Vec::new(), looked: Instant::now(), took: Duration::ZERO };
+        files.look();
+        files
+    }
+
+    fn look(&mut self) {
+        let begun = Instant::now();
+        self.claims = claims_by_path(&self.root, self.pid);
+        self.looked = Instant::now();
+        self.took = self.looked - begun;
     }
 
     /// What a file is, by its path without symbolic links.
     pub fn class(&mut self, path: &Path) -> FileClass {
         let known = class_of(&self.claims, path);
-        if known != FileClass::Other || self.looked.elapsed() < LOOK_AGAIN {
+        if known != FileClass::Other || self.looked.elapsed() < look_again(self.took) {
             return known;
         }
-        self.claims = claims_by_path(&self.root, self.pid);
-        self.looked = Instant::now();
+        self.look();
         class_of(&self.claims, path)
     }
 }
 
-/// The claims of a process and its children without symbolic links, those of single files first.
+/// How long after a look that took so long the next one may come.
+fn look_again(took: Duration) -> Duration {
+    took.saturating_mul(LOOKS_ONE_IN).max(LOOK_AGAIN)
+}
+
+/// The directories of a process and its children without symbolic links, those that reach farthest last. Open files are left out: a file
+/// is known by its name when it is classified.
 fn claims_by_path(root: &Root, pid: u32) -> Vec<Claim> {
     let real = |claim: Claim| Claim { path: claim.path.canonicalize().unwrap_or(claim.path), ..claim };
-    let mut claims: Vec<Claim> = claims_of(root, pid).into_iter().map(real).collect();
+    let mut claims: Vec<Claim> = of_directories(root, &family(root, pid)).into_iter().map(real).collect();
     claims.sort_by_key(|claim| std::cmp::Reverse(claim.reach));
     claims.truncate(MAX_PLACES);
     claims
 }
 
 fn class_of(claims: &[Claim], path: &Path) -> FileClass {
+    // What a name says is of the file itself, so it is nearer than any directory.
+    let named = of_file(path).map(|claim| claim.kind);
     let holder = path.parent();
     let above = holder.and_then(Path::parent);
     let known = claims.iter().find(|claim| match claim.reach {
@@ -171,7 +197,7 @@ fn class_of(claims: &[Claim], path: &Path) -> FileClass {
         Reach::Children => Some(claim.path.as_path()) == holder,
         Reach::Grandchildren => Some(claim.path.as_path()) == above,
     });
-    match known.map(|claim| claim.kind).or_else(|| Some(of_file(path)?.kind)) {
+    match named.or_else(|| known.map(|claim| claim.kind)) {
         Some(Kind::Data) => FileClass::Data,
         Some(Kind::Wal | Kind::Redo) => FileClass::Log,
         Some(Kind::Other) | None => FileClass::Other,
@@ -196,7 +222,7 @@ fn of_data_directory(directory: &Path) -> Vec<Claim> {
             Claim::new(directory.join("pg_xlog"), Reach::Children, Kind::Wal),
         ];
         // A tablespace is a link to a directory in which each version has a directory of its own.
-        let versions = children(&directory.join("pg_tblspc")).into_iter().flat_map(|space| children(&space));
+        let versions = children(&directory.join("pg_tblspc")).flat_map(|space| children(&space)).take(MAX_PLACES);
         claims.extend(versions.map(|version| Claim::new(version, Reach::Grandchildren, Kind::Data)));
         return claims;
     }
@@ -205,14 +231,14 @@ fn of_data_directory(directory: &Path) -> Vec<Claim> {
             Claim::new(directory, Reach::Grandchildren, Kind::Data),
             Claim::new(directory.join("#innodb_redo"), Reach::Children, Kind::Redo),
         ];
-        claims.extend(children(directory).iter().flat_map(|file| of_file(file)));
+        claims.extend(children(directory).filter_map(|file| of_file(&file)).take(MAX_PLACES));
         return claims;
     }
     Vec::new()
 }
 
-fn children(directory: &Path) -> Vec<PathBuf> {
-    fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+fn children(directory: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    fs::read_dir(directory).into_iter().flatten().take(MAX_LISTED).flatten().map(|entry| entry.path())
 }
 
 /// What the name of a file reports, whoever has it open: InnoDB's, Oracle's, and those of the embedded engine.
@@ -325,6 +351,16 @@ mod tests {
         ] {
             assert_eq!(class_of(&claims, Path::new(path)), expected, "{path}");
         }
+    }
+
+    #[test]
+    fn looking_costs_little_and_lists_no_more_than_it_uses() {
+        assert_eq!(look_again(Duration::from_millis(1)), LOOK_AGAIN);
+        assert_eq!(look_again(Duration::from_secs(2)), Duration::from_secs(100));
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("ibdata1"), "").unwrap();
+        (0..MAX_PLACES).for_each(|number| fs::write(directory.path().join(format!("{number}.ibd")), "").unwrap());
+        assert_eq!(of_data_directory(directory.path()).len(), 2 + MAX_PLACES);
     }
 
     #[test]
