@@ -23,6 +23,14 @@ pub fn set(path: &Path, value: &str) -> io::Result<()> {
     open(path)?.write_all(value.as_bytes())
 }
 
+/// Empties a list, such as that of the processes that are traced.
+///
+/// # Errors
+/// The system's error.
+pub fn clear(path: &Path) -> io::Result<()> {
+    File::options().write(true).truncate(true).open(path).map(drop)
+}
+
 fn open(path: &Path) -> io::Result<File> {
     File::options().write(true).open(path)
 }

@@ -106,24 +106,36 @@ impl Instance {
     }
 
     /// Calls `on_event` for everything that is in the ring buffer. Of each processor it ends with the page that goes beyond `until_ns`:
-    /// events may come faster than they are read.
-    pub(super) fn drain(&mut self, until_ns: u64, mut on_event: impl FnMut(u64, &[u8])) -> Result<(), RecordError> {
+    /// events may come faster than they are read. True if a buffer was half full, so that it may have lost events.
+    pub(super) fn drain(&mut self, until_ns: u64, mut on_event: impl FnMut(u64, &[u8])) -> Result<bool, RecordError> {
+        let mut was_filled = false;
         for pipe in &mut self.pipes {
-            let mut last_ns = 0;
+            let (mut last_ns, mut taken_bytes) = (0, 0_u64);
             while last_ns < until_ns {
                 match pipe.read(&mut self.page) {
                     Ok(0) => break,
-                    Ok(length) => events(&self.page[..length], self.layout, |at_ns, bytes| {
-                        last_ns = at_ns;
-                        on_event(at_ns, bytes);
-                    }),
+                    Ok(length) => {
+                        taken_bytes = taken_bytes.saturating_add(length as u64);
+                        events(&self.page[..length], self.layout, |at_ns, bytes| {
+                            last_ns = at_ns;
+                            on_event(at_ns, bytes);
+                        });
+                    }
                     Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
                     Err(error) => return Err(at("read", &self.path)(error)),
                 }
             }
+            was_filled |= taken_bytes >= self.buffer_bytes / 2;
         }
-        Ok(())
+        Ok(was_filled)
+    }
+
+    /// Whether the kernel has threads to watch: it removes those that end. True where that is not known.
+    pub(super) fn has_watched(&self) -> bool {
+        let mut first = [0; 16];
+        let read = File::open(self.path.join("set_event_pid")).and_then(|mut file| file.read(&mut first));
+        read.map_or(true, |length| length > 0)
     }
 
     /// Events that were lost so far.
@@ -136,7 +148,7 @@ impl Instance {
 impl Drop for Instance {
     fn drop(&mut self) {
         self.pipes.clear();
-        let _ = kernel::set(&self.path.join("tracing_on"), "0");
+        quieten(&self.path);
         // Busy while an event is being written.
         for _ in 0..50 {
             match kernel::remove_directory(&self.path) {
@@ -149,6 +161,15 @@ impl Drop for Instance {
     }
 }
 
+/// Ends what the events of an instance cost, even if the instance itself cannot be removed. Without a list of processes those of all
+/// would be events: so the list goes last.
+fn quieten(instance: &Path) {
+    let _ = kernel::set(&instance.join("tracing_on"), "0");
+    if kernel::set(&instance.join("events/enable"), "0").is_ok() {
+        let _ = kernel::clear(&instance.join("set_event_pid"));
+    }
+}
+
 /// The kernel gives this text to the first call that reads, as far as it fits, and nothing to the next one.
 fn header_page(root: &Path) -> io::Result<String> {
     let mut text = vec![0; 1 << 16];
@@ -157,7 +178,8 @@ fn header_page(root: &Path) -> io::Result<String> {
 }
 
 /// Removes instances of recordings that were killed: their events would cost this machine for ever. The kernel keeps those that are read,
-/// and a number may be that of another process by now, in a container even our own.
+/// and a number may be that of another process by now, in a container even our own. The removal switches the events off: to do so before
+/// would harm a recording that goes on.
 fn remove_left_behind(instances: &Path) {
     let Ok(entries) = fs::read_dir(instances) else { return };
     for entry in entries.flatten() {
