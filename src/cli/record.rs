@@ -36,7 +36,7 @@ is recorded. The kernel's own tracing does it (root); nothing is installed. `pli
 
 `--layer file` records what a process asks of its files instead, before caches and file systems: its reads, writes, fsyncs and \
 punched holes. Each file is a device of the trace, such as `data-1` or `log-1`. Reads through mapped memory cannot be seen. \
-Requests by io_uring and `io_submit` are only counted, and a note says how many.
+Requests by io_uring and `io_submit` are only counted, and a note says how many. It ends when none of the processes is left.
 
 Recording ends by itself before it harms the database: at --max-size, when the file system of the trace is nearly full, or \
 beyond --max-cpu. What is recorded by then is a whole trace.";
@@ -125,6 +125,7 @@ enum Ended {
     Size,
     Space,
     Cpu,
+    Process,
     Failure,
 }
 
@@ -135,6 +136,7 @@ impl Ended {
             Self::Failure => Some("stopped early: recording failed".to_owned()),
             Self::Size => Some(format!("stopped early: the trace reached `--max-size {}`", arguments.max_size)),
             Self::Space => Some(format!("stopped early: the file system of the trace has less than {SPARE} left")),
+            Self::Process => Some("ended: none of the recorded processes is left".to_owned()),
             Self::Cpu => Some(format!("stopped early: recording took more than `--max-cpu {}` %", arguments.max_cpu)),
         }
     }
@@ -284,6 +286,9 @@ impl<W: Write + Send> Recording<'_, W> {
             if duration_ns.is_some_and(|duration_ns| self.recorder.elapsed_ns() >= duration_ns) {
                 return Ok(Ended::Duration);
             }
+            if self.recorder.is_over() {
+                return Ok(Ended::Process);
+            }
             if self.writer.written_bytes() >= self.arguments.max_size.0 {
                 return Ok(Ended::Size);
             }
@@ -395,7 +400,9 @@ impl<W: Write + Send> Recording<'_, W> {
         match ended {
             Ended::Signal if arguments.duration.is_some() => Ok(interrupt.exit().unwrap_or(Exit::Done)),
             // Less was recorded than the user requested.
-            Ended::Size | Ended::Space | Ended::Cpu if arguments.duration.is_some() => Ok(Exit::CouldNot),
+            Ended::Size | Ended::Space | Ended::Cpu | Ended::Process if arguments.duration.is_some() => {
+                Ok(Exit::CouldNot)
+            }
             _ => Ok(Exit::Done),
         }
     }

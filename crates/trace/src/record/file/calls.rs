@@ -60,7 +60,14 @@ const FOLLOWED: &[(&str, Call)] = &[
     ("lseek", Call::Seek),
 ];
 /// A descriptor may be given out again before its close has returned.
-const BEGUN: &[(&str, Call)] = &[("close", Call::Close), ("close_range", Call::CloseRange)];
+const BEGUN: &[(&str, Call)] = &[
+    ("close", Call::Close),
+    ("close_range", Call::CloseRange),
+    // Which descriptor they duplicate.
+    ("dup", Call::Duplicate),
+    ("dup2", Call::Duplicate),
+    ("dup3", Call::Duplicate),
+];
 const RETURNED: &[(&str, Call)] = &[
     ("open", Call::Open),
     ("creat", Call::Open),

@@ -1,6 +1,8 @@
 //! The files of a recording, each a device of its trace.
 
 use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 use std::path::Path;
 
 use model::trace::TraceDevice;
@@ -49,8 +51,16 @@ struct OneFile {
     device: Option<u16>,
     /// Size as far as it is known; absent for all that is folded.
     bytes: Option<u64>,
-    /// Where the next append goes, if one was seen.
-    end_bytes: Option<u64>,
+    /// Where the next append goes, and when that was known, if one was seen.
+    end: Option<(u64, u64)>,
+    /// The hash of the path that it was last seen with.
+    path_hash: u64,
+    /// Whether it has another path than when the end was known.
+    is_renamed: bool,
+    /// When the look began that showed a wrong end: what was found before says nothing of it.
+    cut_ns: u64,
+    /// When the last look began.
+    looked_ns: u64,
     is_folded: bool,
 }
 
@@ -58,6 +68,7 @@ struct OneFile {
 #[derive(Debug, Default)]
 pub(super) struct Files {
     has_names: bool,
+    hashes: RandomState,
     known: HashMap<FileKey, u16>,
     all: Vec<OneFile>,
     folded: [Option<u16>; FileRole::ALL.len()],
@@ -72,8 +83,13 @@ impl Files {
 
     /// The place of a file in the list.
     pub(super) fn place(&mut self, key: FileKey, path: &Path, bytes: Option<u64>) -> u16 {
-        if let Some(place) = self.known.get(&key) {
-            return *place;
+        let path_hash = self.hashes.hash_one(path);
+        if let Some(place) = self.known.get(&key).copied() {
+            if let Some(file) = self.all.get_mut(usize::from(place)).filter(|file| file.path_hash != path_hash) {
+                file.path_hash = path_hash;
+                file.is_renamed = true;
+            }
+            return place;
         }
         let next = u16::try_from(self.all.len()).unwrap_or(u16::MAX);
         let is_folded = self.known.len() >= MAX_FILES;
@@ -81,7 +97,9 @@ impl Files {
             return place;
         }
         let path = (self.has_names && !is_folded).then(|| path.display().to_string());
-        self.all.push(OneFile { role: key.role, path, device: None, bytes, end_bytes: None, is_folded });
+        let role = key.role;
+        let (device, end, is_renamed, cut_ns, looked_ns) = (None, None, false, 0, 0);
+        self.all.push(OneFile { role, path, device, bytes, end, path_hash, is_renamed, cut_ns, looked_ns, is_folded });
         if is_folded {
             self.folded[key.role as usize] = Some(next);
         } else {
@@ -118,13 +136,33 @@ impl Files {
 
     /// Where the next append to a file goes, if that is known.
     pub(super) fn end_bytes(&self, place: u16) -> Option<u64> {
-        self.all.get(usize::from(place))?.end_bytes
+        Some(self.all.get(usize::from(place))?.end?.0)
     }
 
-    pub(super) fn set_end(&mut self, place: u16, end_bytes: Option<u64>) {
+    /// An append that ended at a moment moved it.
+    pub(super) fn set_end(&mut self, place: u16, at_ns: u64, end_bytes: Option<u64>) {
         if let Some(file) = self.all.get_mut(usize::from(place)).filter(|file| !file.is_folded) {
-            file.end_bytes = end_bytes;
+            file.end = end_bytes.map(|bytes| (bytes, at_ns));
         }
+    }
+
+    /// Forgets the end if a new look shows that it is not right: the file was cut, or its inode is another file. Looks by which the end was
+    /// found are left out: what other descriptors appended before them is part of the size.
+    pub(super) fn seen(&mut self, place: u16, from_ns: u64, bytes: u64) {
+        let Some(file) = self.all.get_mut(usize::from(place)).filter(|file| file.looked_ns < from_ns) else { return };
+        file.looked_ns = from_ns;
+        if let Some((end_bytes, _)) = file.end.filter(|(_, at_ns)| *at_ns < from_ns)
+            && (bytes < end_bytes || file.is_renamed)
+        {
+            file.end = None;
+            file.is_renamed = false;
+            file.cut_ns = from_ns;
+        }
+    }
+
+    /// When the end was forgotten; 0 if it is known or never was.
+    pub(super) fn cut_ns(&self, place: u16) -> u64 {
+        self.all.get(usize::from(place)).filter(|file| file.end.is_none()).map_or(0, |file| file.cut_ns)
     }
 }
 
@@ -144,6 +182,24 @@ mod tests {
             assert_eq!(devices.iter().map(|device| device.name.as_str()).collect::<Vec<_>>(), names);
             assert_eq!(devices[2].bytes, Some(15), "it grew");
         }
+    }
+
+    #[test]
+    fn the_end_of_a_file_that_was_cut_or_is_another_is_forgotten() {
+        let mut files = Files::new(false);
+        let key = FileKey { device: 1, inode: 1, role: FileRole::Other };
+        let place = files.place(key, Path::new("/d/a"), Some(100));
+        files.set_end(place, 50, Some(100));
+        files.seen(place, 40, 0);
+        files.seen(place, 60, 100);
+        assert_eq!(files.end_bytes(place), Some(100), "a look before the append, and one that agrees");
+        assert_eq!(files.cut_ns(place), 0);
+        files.seen(place, 61, 99);
+        assert_eq!((files.end_bytes(place), files.cut_ns(place)), (None, 61));
+        files.set_end(place, 70, Some(10));
+        assert_eq!(files.place(key, Path::new("/d/b"), Some(500)), place);
+        files.seen(place, 80, 500);
+        assert_eq!(files.end_bytes(place), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Requests from the system calls of processes: which file, where, how many bytes, how long.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
 
@@ -87,6 +87,8 @@ const RESTARTS: std::ops::RangeInclusive<i64> = -516..=-512;
 
 /// Threads that are remembered.
 const MAX_TASKS: usize = 65_536;
+/// Processes with a new ring that are remembered.
+const MAX_RINGS: usize = 1_000;
 /// Events that are looked through for one position.
 const LOOKED_THROUGH: usize = 20_000;
 
@@ -105,7 +107,10 @@ pub(super) struct Follow {
     pending: HashMap<u32, Pending>,
     queue: Queue,
     counts: CallCounts,
-    has_new_ring: bool,
+    /// Processes that made a ring.
+    new_rings: BTreeSet<u32>,
+    /// Of each thread in a call that duplicates: which descriptor.
+    duplicating: HashMap<u32, u32>,
 }
 
 /// Whether a call is at the position of its file.
@@ -136,7 +141,8 @@ impl Follow {
             pending: HashMap::new(),
             queue: Queue::default(),
             counts: CallCounts::default(),
-            has_new_ring: false,
+            new_rings: BTreeSet::new(),
+            duplicating: HashMap::new(),
         }
     }
 
@@ -159,23 +165,48 @@ impl Follow {
     }
 
     /// Whether a ring was made since the last time: it may have a thread of its own.
-    pub(super) fn take_new_ring(&mut self) -> bool {
-        std::mem::take(&mut self.has_new_ring)
+    pub(super) fn has_new_rings(&self) -> bool {
+        !self.new_rings.is_empty()
     }
 
-    /// Forgets what descriptors are: events that changed them may have been lost.
-    pub(super) fn doubt(&mut self) {
-        self.table.clear();
+    /// The processes that made one since the last time, as far as they have not ended.
+    pub(super) fn take_new_rings(&mut self) -> Vec<u32> {
+        let there: BTreeSet<u32> = self.tasks.values().copied().collect();
+        std::mem::take(&mut self.new_rings).intersection(&there).copied().collect()
+    }
+
+    /// Whether it is known whose a thread is.
+    pub(super) fn has_task(&self, task: u32) -> bool {
+        self.tasks.contains_key(&task)
+    }
+
+    /// Events were lost until a moment, any of them: forgets what they may have changed.
+    pub(super) fn doubt(&mut self, until_ns: u64) {
+        self.table.clear(until_ns);
+        self.tasks.clear();
+        self.duplicating.clear();
+        for pending in std::mem::take(&mut self.pending).into_values() {
+            self.unanswered(pending);
+        }
+        self.prepared = 0;
     }
 
     /// Looks up what the events since the last call name, as long as it is there.
     pub(super) fn prepare(&mut self, proc: &mut impl Proc) {
+        if self.table.has_many() {
+            // What waits is prepared again, so only what is under way loses its position.
+            self.table.clear(self.last_ns.saturating_add(1));
+            self.prepared = 0;
+        }
         let new = self.prepared.min(self.early.len());
         // Of several processors only those of each are in order.
         self.early[new..].sort_by_key(|event| event.at_ns);
+        if let Some(last) = self.early.last() {
+            self.table.reached(last.at_ns);
+        }
         for at in new..self.early.len() {
-            let Early { told, .. } = self.early[at];
-            let process = self.process(told.task, proc);
+            let Early { told, process, .. } = self.early[at];
+            let process = if process == 0 { self.process(told.task, proc) } else { Some(process) };
             self.early[at].process = process.unwrap_or(0);
             if let (What::Begun { task, is_thread }, Some(process)) = (told.what, process) {
                 self.knows(task, if is_thread { process } else { task });
@@ -214,6 +245,20 @@ impl Follow {
             return;
         }
         match told.what {
+            What::Enter(Call::Duplicate, arguments) => {
+                if self.duplicating.len() >= MAX_TASKS {
+                    self.duplicating.clear();
+                }
+                self.duplicating.insert(told.task, arguments[0] as u32);
+            }
+            What::Exit(Call::Duplicate, returned) => {
+                let old = self.duplicating.remove(&told.task);
+                match (u32::try_from(returned), old) {
+                    (Ok(new), Some(old)) => self.table.duplicate(process, (old, new), at_ns),
+                    (Ok(new), None) => self.table.change(process, new, Change { at_ns, is_open: false }),
+                    (Err(_), _) => {}
+                }
+            }
             What::Enter(Call::Close, arguments) => {
                 self.table.change(process, arguments[0] as u32, Change { at_ns, is_open: false });
             }
@@ -221,10 +266,12 @@ impl Follow {
                 self.table.change_range(process, (arguments[0] as u32, arguments[1] as u32), at_ns);
             }
             What::Executed => self.table.change_range(process, (0, u32::MAX), at_ns),
-            What::Exit(call @ (Call::Open | Call::Duplicate), returned) if returned >= 0 => {
-                self.table.change(process, returned as u32, Change { at_ns, is_open: call == Call::Open });
+            What::Exit(Call::Open, returned) if returned >= 0 => {
+                self.table.change(process, returned as u32, Change { at_ns, is_open: true });
             }
-            What::Exit(Call::RingSetup, returned) => self.has_new_ring |= returned >= 0,
+            What::Exit(Call::RingSetup, returned) if returned >= 0 && self.new_rings.len() < MAX_RINGS => {
+                self.new_rings.insert(process);
+            }
             _ => {}
         }
     }
@@ -262,6 +309,9 @@ impl Follow {
                         Found::File(file) => Ok((file, look.flags, 0)),
                         other => Err(other),
                     };
+                    if let Found::File(file) = look.found {
+                        self.files.seen(file, look.from_ns, look.size);
+                    }
                     self.find_position(told.task, &pending, &look, later);
                 }
                 self.last_ns = self.last_ns.max(at_ns);
@@ -304,8 +354,17 @@ impl Follow {
                 }
             }
             What::Ring => self.counts.io_uring += 1,
-            What::Enter(Call::Close, arguments) => self.forget(process, arguments[0] as u32, at_ns),
-            What::Enter(..) | What::Begun { .. } | What::Executed => {}
+            What::Enter(Call::Close, arguments) => {
+                let descriptor = arguments[0] as u32;
+                self.forget(process, descriptor, at_ns);
+                self.table.forget_closed(process, (descriptor, descriptor), at_ns);
+            }
+            What::Enter(Call::CloseRange, arguments) => {
+                self.table.forget_closed(process, (arguments[0] as u32, arguments[1] as u32), at_ns);
+            }
+            What::Executed => self.table.forget_closed(process, (0, u32::MAX), at_ns),
+            What::Begun { task, is_thread: false } => self.table.fork(process, task, at_ns),
+            What::Enter(..) | What::Begun { .. } => {}
         }
         true
     }
@@ -333,17 +392,29 @@ impl Follow {
 
     /// Finds out where a file's position is at a call, once after each change of the descriptor.
     fn find_position(&mut self, task: u32, pending: &Pending, look: &Look, later: &[Early]) {
+        let is_shared = self.table.is_shared(pending.process, pending.descriptor(), pending.at_ns);
+        let is_append = look.flags & APPENDS != 0 && pending.call == Call::Write;
+        let cut_ns = match pending.file {
+            Ok((file, ..)) if is_append => self.files.cut_ns(file),
+            _ => 0,
+        };
         let Some(descriptor) = self.table.get(pending.process, pending.descriptor()) else { return };
         descriptor.forget(pending.at_ns);
-        if !pending.is_at_position() || !descriptor.needs_position(pending.at_ns, look) {
+        if !pending.is_at_position() || (cut_ns == 0 && !descriptor.needs_position(pending.at_ns, look)) {
             return;
         }
-        let is_append = look.flags & APPENDS != 0 && pending.call == Call::Write;
+        if is_shared && !is_append {
+            return;
+        }
         let seen = if is_append { look.size } else { look.position };
-        let position = match descriptor.since(pending.at_ns) {
-            Some(change) if change.is_open && !is_append => Some(0),
-            _ if look.to_ns <= pending.at_ns => Some(seen),
-            _ => moved_bytes(task, pending, look, is_append, later).and_then(|moved| seen.checked_sub(moved)),
+        let position = if !is_append && descriptor.is_just_opened(pending.at_ns) {
+            Some(0)
+        } else if look.from_ns < cut_ns || (!is_append && !descriptor.shows_position(pending.at_ns, look)) {
+            None
+        } else if look.to_ns <= pending.at_ns {
+            Some(seen)
+        } else {
+            moved_bytes(task, pending, look, is_append, later).and_then(|moved| seen.checked_sub(moved))
         };
         descriptor.found_position(pending.at_ns, look, position);
     }
@@ -395,7 +466,7 @@ impl Follow {
             }
             _ => {
                 let kind = if is_write { TraceKind::Write } else { TraceKind::Read };
-                let Some(offset) = self.offset(pending, file, appends, bytes) else {
+                let Some(offset) = self.offset(pending, file, appends, (ended_ns, bytes)) else {
                     self.counts.unplaced += 1;
                     return None;
                 };
@@ -414,9 +485,12 @@ impl Follow {
     }
 
     /// Where a read or write was, and where the next one will be.
-    fn offset(&mut self, pending: &Pending, file: u16, appends: bool, bytes: u64) -> Option<u64> {
+    fn offset(&mut self, pending: &Pending, file: u16, appends: bool, (ended_ns, bytes): (u64, u64)) -> Option<u64> {
         if !appends && !pending.is_at_position() {
             return Some(pending.arguments[3]);
+        }
+        if !appends && self.table.is_shared(pending.process, pending.descriptor(), pending.at_ns) {
+            return None;
         }
         let descriptor = self.table.get(pending.process, pending.descriptor());
         let known = descriptor.as_ref().and_then(|descriptor| descriptor.position(pending.at_ns));
@@ -424,7 +498,7 @@ impl Follow {
         let offset = if appends { self.files.end_bytes(file).or(known) } else { known };
         let next = offset.and_then(|offset| offset.checked_add(bytes));
         if appends {
-            self.files.set_end(file, next);
+            self.files.set_end(file, ended_ns, next);
         }
         if pending.is_at_position()
             && let (Some(descriptor), Some(next)) = (descriptor, next)

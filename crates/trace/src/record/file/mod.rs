@@ -19,7 +19,7 @@ use calls::Layouts;
 use follow::Follow;
 use model::record::Timestamp;
 use model::trace::{TraceHeader, TraceLayer, TraceRequest};
-use process::{Processes, threads_of};
+use process::{Processes, born, tasks_of, threads_of};
 
 pub use files::FileRole;
 pub use follow::CallCounts;
@@ -44,15 +44,19 @@ pub struct FileRecorder {
     header: TraceHeader,
     layouts: Layouts,
     process: u32,
+    /// When it was born: its number may be given to another.
+    born: Option<u64>,
     processes: Processes,
     follow: Follow,
     began_ns: u64,
+    /// When threads of rings were last looked for, and processes last counted.
+    looked: (Option<Instant>, Instant),
     /// Events that were lost when it was last looked, and when that was.
     lost: (Option<u64>, Instant),
 }
 
-/// How often it is looked whether events were lost.
-const LOOK_FOR_LOST: Duration = Duration::from_secs(1);
+/// How often it is looked whether events were lost, which threads submit for rings, and whether any process is left.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// Looks for threads that begin while others are found.
 const ROUNDS: usize = 10;
 /// Numbers of threads that are written at once: the kernel takes a page.
@@ -65,6 +69,7 @@ impl FileRecorder {
     /// [`RecordError`] says what is missing.
     pub fn start(options: FileOptions) -> Result<Self, RecordError> {
         let FileOptions { process, buffer_bytes, has_names, roles } = options;
+        let born = born(process);
         if threads_of(process).is_empty() {
             return Err(RecordError::NoProcess { pid: process });
         }
@@ -103,20 +108,47 @@ impl FileRecorder {
             clock: Some("CLOCK_MONOTONIC of the kernel".to_owned()),
         };
         let lost = (instance.lost(), Instant::now());
-        Ok(Self { instance, header, layouts, process, processes: Processes { roles }, follow, began_ns, lost })
+        let processes = Processes::new(roles);
+        let looked = (None, Instant::now());
+        Ok(Self { instance, header, layouts, process, born, processes, follow, began_ns, looked, lost })
     }
 
     fn read(&mut self, until_ns: u64) -> Result<(), RecordError> {
         let Self { instance, layouts, follow, .. } = self;
-        instance.drain(until_ns, |at_ns, bytes| {
+        let was_filled = instance.drain(until_ns, |at_ns, bytes| {
             if let Some(told) = layouts.read(bytes) {
                 follow.tell(at_ns, told);
             }
         })?;
+        // Before anything that was read is taken for whole.
+        if was_filled || self.lost.1.elapsed() >= LOOK_AGAIN {
+            let lost = self.instance.lost();
+            if lost != self.lost.0 {
+                self.follow.doubt(now_ns());
+            }
+            self.lost = (lost, Instant::now());
+        }
         self.follow.prepare(&mut self.processes);
-        if self.follow.take_new_ring() {
-            // The kernel does not follow the thread that submits for a ring.
-            watch(&self.instance, self.process, &mut BTreeSet::new(), &mut self.follow)?;
+        self.watch_rings()
+    }
+
+    /// The kernel does not follow the threads that submit for rings.
+    fn watch_rings(&mut self) -> Result<(), RecordError> {
+        if !self.follow.has_new_rings() || self.looked.0.is_some_and(|looked| looked.elapsed() < LOOK_AGAIN) {
+            return Ok(());
+        }
+        self.looked.0 = Some(Instant::now());
+        let rings = self.follow.take_new_rings();
+        if self.born.is_none() || born(self.process) != self.born {
+            return Ok(());
+        }
+        for process in rings {
+            let new: Vec<(u32, u32)> = tasks_of(process)
+                .into_iter()
+                .filter(|task| !self.follow.has_task(*task))
+                .map(|task| (task, process))
+                .collect();
+            name(&self.instance, &new, &mut self.follow)?;
         }
         Ok(())
     }
@@ -131,12 +163,18 @@ fn watch(
 ) -> Result<usize, RecordError> {
     let found = threads_of(process);
     let new: Vec<(u32, u32)> = found.into_iter().filter(|(task, _)| known.insert(*task)).collect();
+    name(instance, &new, follow)?;
+    Ok(new.len())
+}
+
+/// Names threads to the kernel, each with its process.
+fn name(instance: &Instance, new: &[(u32, u32)], follow: &mut Follow) -> Result<(), RecordError> {
     for some in new.chunks(AT_ONCE) {
         let text: String = some.iter().map(|(task, _)| format!("{task} ")).collect();
         instance.set("set_event_pid", &text)?;
     }
     new.iter().for_each(|(task, process)| follow.knows(*task, *process));
-    Ok(new.len())
+    Ok(())
 }
 
 impl Recording for FileRecorder {
@@ -148,6 +186,14 @@ impl Recording for FileRecorder {
         now_ns().saturating_sub(self.began_ns)
     }
 
+    fn is_over(&mut self) -> bool {
+        if self.looked.1.elapsed() < LOOK_AGAIN {
+            return false;
+        }
+        self.looked.1 = Instant::now();
+        !self.instance.has_watched()
+    }
+
     /// A checkpoint opens files only to flush them, and has closed them a moment later.
     fn every(&self) -> Duration {
         Duration::from_millis(5)
@@ -157,13 +203,6 @@ impl Recording for FileRecorder {
         let now_ns = now_ns();
         self.read(now_ns)?;
         self.follow.settle(now_ns.saturating_sub(SETTLED_NS), &mut self.header.devices, into);
-        if self.lost.1.elapsed() >= LOOK_FOR_LOST {
-            let lost = self.instance.lost();
-            if lost != self.lost.0 {
-                self.follow.doubt();
-            }
-            self.lost = (lost, Instant::now());
-        }
         Ok(())
     }
 

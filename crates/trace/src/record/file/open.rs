@@ -6,7 +6,9 @@
 use std::collections::HashMap;
 
 /// Descriptors that are remembered.
-const MAX_OPEN: usize = if cfg!(test) { 100 } else { 65_536 };
+const MAX_OPEN: usize = if cfg!(test) { 100 } else { 262_144 };
+/// From so many on they are forgotten as soon as that harms the least.
+const MANY_OPEN: usize = MAX_OPEN / 4 * 3;
 
 /// Changes of a descriptor that are remembered.
 const MAX_CHANGES: usize = if cfg!(test) { 10 } else { 1_000 };
@@ -48,12 +50,26 @@ pub(super) struct Change {
     pub(super) is_open: bool,
 }
 
+/// Whose the position of a descriptor is from a moment on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Share {
+    at_ns: u64,
+    /// When its file was opened; 0 if that was not seen.
+    opened_ns: u64,
+    /// Whether another descriptor of the process has the same position.
+    is_shared: bool,
+}
+
 /// A descriptor of a process.
 #[derive(Debug, Default)]
 pub(super) struct Descriptor {
     /// In the order of time.
     changes: Vec<Change>,
     looks: Vec<Look>,
+    /// In the order of time.
+    shares: Vec<Share>,
+    /// The only other descriptor with its position, after what was read so far.
+    twin: Option<u32>,
     /// What was before is forgotten.
     known_from_ns: u64,
     position: Option<Position>,
@@ -66,6 +82,8 @@ pub(super) struct Descriptor {
 struct Position {
     /// The change before: it is that of no other file.
     since: Option<Change>,
+    /// From when on it is as much shared as now.
+    shared_ns: u64,
     /// Unknown if looking did not help.
     bytes: Option<u64>,
     /// When the look began that did not help.
@@ -73,9 +91,29 @@ struct Position {
 }
 
 impl Descriptor {
+    fn share(&self, at_ns: u64) -> Share {
+        let after = self.shares.partition_point(|share| share.at_ns <= at_ns);
+        after.checked_sub(1).map_or_else(Share::default, |last| self.shares[last])
+    }
+
+    fn set_share(&mut self, share: Share) {
+        if self.shares.len() >= MAX_CHANGES {
+            self.known_from_ns = self.known_from_ns.max(self.shares.remove(0).at_ns);
+        }
+        let place = self.shares.partition_point(|known| known.at_ns <= share.at_ns);
+        self.shares.insert(place, share);
+    }
+
+    fn is_same_position(&self, position: &Position, at_ns: u64) -> bool {
+        position.since == self.since(at_ns) && position.shared_ns == self.share(at_ns).at_ns
+    }
+
     fn change(&mut self, change: Change) {
+        if change.is_open {
+            self.set_share(Share { at_ns: change.at_ns, opened_ns: change.at_ns, is_shared: false });
+        }
         if self.changes.len() >= MAX_CHANGES {
-            self.known_from_ns = self.changes.remove(0).at_ns;
+            self.known_from_ns = self.known_from_ns.max(self.changes.remove(0).at_ns);
         }
         let place = self.changes.partition_point(|known| *known <= change);
         self.changes.insert(place, change);
@@ -106,7 +144,8 @@ impl Descriptor {
 
     /// Whether a look now would help with a moment: there is none yet, and no later change is known.
     pub(super) fn needs_look(&self, at_ns: u64) -> bool {
-        (self.wants_look || self.look(at_ns).is_none()) && self.until(at_ns).is_none()
+        let is_known = at_ns >= self.known_from_ns;
+        is_known && (self.wants_look || self.look(at_ns).is_none()) && self.until(at_ns).is_none()
     }
 
     pub(super) fn looked(&mut self, look: Look) {
@@ -120,13 +159,15 @@ impl Descriptor {
             self.changes.retain(|change| *change >= since);
             self.looks.retain(|look| look.from_ns >= since.at_ns);
         }
+        let before = self.shares.partition_point(|share| share.at_ns <= at_ns);
+        self.shares.drain(..before.saturating_sub(1));
         let before = self.looks.partition_point(|look| look.to_ns < at_ns);
         self.looks.drain(..before.saturating_sub(1));
     }
 
     /// Whether the position at a moment has to be found out, with what `look` saw.
     pub(super) fn needs_position(&self, at_ns: u64, look: &Look) -> bool {
-        match self.position.filter(|position| position.since == self.since(at_ns)) {
+        match self.position.filter(|position| self.is_same_position(position, at_ns)) {
             Some(position) => position.bytes.is_none() && position.looked_ns < look.from_ns,
             None => true,
         }
@@ -135,19 +176,42 @@ impl Descriptor {
     /// What a look says of the position at a moment.
     pub(super) fn found_position(&mut self, at_ns: u64, look: &Look, bytes: Option<u64>) {
         self.wants_look |= bytes.is_none();
-        self.position = Some(Position { since: self.since(at_ns), bytes, looked_ns: look.from_ns });
+        let (since, shared_ns) = (self.since(at_ns), self.share(at_ns).at_ns);
+        self.position = Some(Position { since, shared_ns, bytes, looked_ns: look.from_ns });
     }
 
     /// The position for a call that began at a moment.
     pub(super) fn position(&self, at_ns: u64) -> Option<u64> {
-        self.position.filter(|position| position.since == self.since(at_ns))?.bytes
+        // What a call that is forgotten moved is not known.
+        let position = self.position.filter(|_| at_ns >= self.known_from_ns)?;
+        if self.is_same_position(&position, at_ns) { position.bytes } else { None }
     }
 
     /// A call that began at a moment moved it.
     pub(super) fn set_position(&mut self, at_ns: u64, bytes: u64) {
-        let since = self.since(at_ns);
+        if at_ns < self.known_from_ns {
+            return;
+        }
+        let (since, shared_ns) = (self.since(at_ns), self.share(at_ns).at_ns);
         let looked_ns = self.position.map_or(0, |position| position.looked_ns);
-        self.position = Some(Position { since, bytes: Some(bytes), looked_ns });
+        self.position = Some(Position { since, shared_ns, bytes: Some(bytes), looked_ns });
+    }
+
+    /// Whether its file was opened at the change before a moment, and the position is still its own.
+    pub(super) fn is_just_opened(&self, at_ns: u64) -> bool {
+        self.since(at_ns).is_some_and(|change| change.is_open && change.at_ns == self.share(at_ns).at_ns)
+    }
+
+    /// Whether a look saw the position that counts at a moment.
+    pub(super) fn shows_position(&self, at_ns: u64, look: &Look) -> bool {
+        look.from_ns >= self.share(at_ns).at_ns
+    }
+
+    /// Whether it was closed at a moment, and nothing is known of what it is since.
+    fn is_closed_since(&self, at_ns: u64) -> bool {
+        self.changes.last().is_some_and(|change| change.at_ns == at_ns && !change.is_open)
+            && self.looks.iter().all(|look| look.from_ns < at_ns)
+            && self.shares.iter().all(|share| share.at_ns <= at_ns)
     }
 }
 
@@ -157,6 +221,8 @@ struct Process {
     known: HashMap<u32, Descriptor>,
     /// The last change of a range: an event of before may be read later, and make one known.
     changed: Option<(u32, u32, u64)>,
+    /// When it last began a process or was begun: what was open then is shared.
+    forked_ns: u64,
 }
 
 /// The descriptors of all processes.
@@ -164,6 +230,10 @@ struct Process {
 pub(super) struct Table {
     processes: HashMap<u32, Process>,
     count: usize,
+    /// What was before is forgotten.
+    known_from_ns: u64,
+    /// The last change.
+    last_ns: u64,
 }
 
 impl Table {
@@ -171,17 +241,23 @@ impl Table {
         self.processes.get_mut(&process)?.known.get_mut(&descriptor)
     }
 
-    fn process(&mut self, process: u32) -> &mut Process {
-        // They are looked up again when they are named again.
+    /// They are looked up again when they are named again.
+    fn make_room(&mut self) {
         if self.count >= MAX_OPEN || self.processes.len() >= MAX_OPEN {
-            self.clear();
+            self.clear(self.last_ns.saturating_add(1));
         }
+    }
+
+    fn process(&mut self, process: u32) -> &mut Process {
+        self.make_room();
         self.processes.entry(process).or_default()
     }
 
     /// It, made where it is not known.
     pub(super) fn of(&mut self, process: u32, descriptor: u32) -> &mut Descriptor {
         if self.get(process, descriptor).is_none() {
+            self.make_room();
+            let known_from_ns = self.known_from_ns;
             let of_process = self.process(process);
             let mut new = Descriptor::default();
             if let Some((first, last, at_ns)) = of_process.changed
@@ -189,15 +265,83 @@ impl Table {
             {
                 new.change(Change { at_ns, is_open: false });
             }
+            new.known_from_ns = new.known_from_ns.max(known_from_ns);
             of_process.known.insert(descriptor, new);
             self.count += 1;
         }
         self.processes.entry(process).or_default().known.entry(descriptor).or_default()
     }
 
+    /// A moment up to which events were read: if all is forgotten, only what comes later is known.
+    pub(super) fn reached(&mut self, at_ns: u64) {
+        self.last_ns = self.last_ns.max(at_ns);
+    }
+
+    /// Whether so many are known that all should be forgotten soon.
+    pub(super) fn has_many(&self) -> bool {
+        self.count >= MANY_OPEN || self.processes.len() >= MANY_OPEN
+    }
+
     /// A change of one.
     pub(super) fn change(&mut self, process: u32, descriptor: u32, change: Change) {
-        self.of(process, descriptor).change(change);
+        let known = self.of(process, descriptor);
+        known.change(change);
+        // Its twin alone has the position from now on.
+        if let Some(twin) = known.twin.take()
+            && let Some(twin) = self.get(process, twin).filter(|twin| twin.twin == Some(descriptor))
+        {
+            twin.twin = None;
+            let share = twin.share(change.at_ns);
+            twin.set_share(Share { at_ns: change.at_ns, is_shared: false, ..share });
+        }
+    }
+
+    /// A descriptor becomes a further one of the file of another, and has its position.
+    pub(super) fn duplicate(&mut self, process: u32, (old, new): (u32, u32), at_ns: u64) {
+        if old == new {
+            return;
+        }
+        self.change(process, new, Change { at_ns, is_open: false });
+        let first = self.of(process, old);
+        let share = Share { at_ns, is_shared: true, ..first.share(at_ns) };
+        // Of three or more it is not followed which are left.
+        let is_first = !first.share(at_ns).is_shared;
+        let before = std::mem::replace(&mut first.twin, is_first.then_some(new));
+        first.set_share(share);
+        if let Some(before) = before.and_then(|before| self.get(process, before)) {
+            before.twin = None;
+        }
+        let second = self.of(process, new);
+        second.twin = is_first.then_some(old);
+        second.set_share(share);
+    }
+
+    /// A process begins another, which has all that is open.
+    pub(super) fn fork(&mut self, parent: u32, child: u32, at_ns: u64) {
+        for process in [parent, child] {
+            self.process(process).forked_ns = at_ns;
+        }
+    }
+
+    /// Whether another descriptor, of this process or another one, has the position of this one too.
+    pub(super) fn is_shared(&self, process: u32, descriptor: u32, at_ns: u64) -> bool {
+        let Some(process) = self.processes.get(&process) else { return false };
+        let Some(share) = process.known.get(&descriptor).map(|known| known.share(at_ns)) else { return false };
+        share.is_shared || process.forked_ns > share.opened_ns
+    }
+
+    /// Forgets those of a range that were closed at a moment.
+    pub(super) fn forget_closed(&mut self, process: u32, (first, last): (u32, u32), at_ns: u64) {
+        let Some(process) = self.processes.get_mut(&process) else { return };
+        let before = process.known.len();
+        if first == last {
+            if process.known.get(&first).is_some_and(|known| known.is_closed_since(at_ns)) {
+                process.known.remove(&first);
+            }
+        } else {
+            process.known.retain(|number, known| !((first..=last).contains(number) && known.is_closed_since(at_ns)));
+        }
+        self.count -= before - process.known.len();
     }
 
     /// A change of those of a process that are in a range.
@@ -213,8 +357,9 @@ impl Table {
         self.count -= self.processes.remove(&process).map_or(0, |process| process.known.len());
     }
 
-    /// Forgets all.
-    pub(super) fn clear(&mut self) {
+    /// Forgets all: what was before a moment is not known from now on.
+    pub(super) fn clear(&mut self, known_from_ns: u64) {
+        self.known_from_ns = self.known_from_ns.max(known_from_ns);
         self.processes.clear();
         self.count = 0;
     }
@@ -266,10 +411,62 @@ mod tests {
         for descriptor in 0..1_000 {
             table.change(descriptor % 7, descriptor, Change { at_ns: 1, is_open: true });
             assert!(table.count <= MAX_OPEN);
+            table.reached(1);
             assert_eq!(table.count, table.processes.values().map(|process| process.known.len()).sum::<usize>());
         }
         (0..7).for_each(|process| table.remove(process));
         assert_eq!(table.count, 0);
+        // What was before that is not found out by a later look.
+        let forgotten = table.of(1, 3);
+        assert!(!forgotten.needs_look(1) && forgotten.needs_look(2));
+        forgotten.looked(look(10, 11));
+        assert!(forgotten.look(1).is_none() && forgotten.look(2).is_some());
+    }
+
+    #[test]
+    fn what_is_closed_is_forgotten() {
+        let mut table = Table::default();
+        for descriptor in 0..10 * MAX_OPEN as u32 {
+            let at_ns = u64::from(descriptor) * 10;
+            table.change(1, descriptor, Change { at_ns, is_open: true });
+            table.change(1, descriptor, Change { at_ns: at_ns + 5, is_open: false });
+            table.forget_closed(1, (descriptor, descriptor), at_ns + 4);
+            assert_eq!(table.count, 1, "it is open then");
+            table.forget_closed(1, (descriptor, descriptor), at_ns + 5);
+            assert_eq!(table.count, 0);
+        }
+        // What it is since is known already.
+        table.change(1, 3, Change { at_ns: 20, is_open: false });
+        table.of(1, 3).looked(look(30, 31));
+        table.forget_closed(1, (0, u32::MAX), 20);
+        assert_eq!((table.count, table.known_from_ns), (1, 0));
+    }
+
+    #[test]
+    fn a_position_is_shared_until_one_is_left() {
+        let mut table = Table::default();
+        let open = |at_ns| Change { at_ns, is_open: true };
+        table.change(1, 3, open(10));
+        table.duplicate(1, (3, 1), 20);
+        let shared = |table: &Table, at_ns| [3, 1].map(|descriptor| table.is_shared(1, descriptor, at_ns));
+        assert_eq!((shared(&table, 15), shared(&table, 20)), ([false, false], [true, true]));
+        table.change(1, 3, Change { at_ns: 30, is_open: false });
+        assert!(table.is_shared(1, 1, 25) && !table.is_shared(1, 1, 30));
+        // A look of before may have seen another position.
+        let one = table.of(1, 1);
+        assert!(!one.shows_position(40, &look(25, 26)) && one.shows_position(40, &look(30, 31)));
+        table.fork(1, 2, 50);
+        assert!(table.is_shared(1, 1, 60));
+        // Of three, two are left.
+        table.change(1, 5, open(60));
+        table.duplicate(1, (5, 6), 61);
+        table.duplicate(1, (6, 7), 62);
+        table.change(1, 7, Change { at_ns: 63, is_open: false });
+        assert!(table.is_shared(1, 5, 70) && table.is_shared(1, 6, 70));
+        // What is opened later is its own.
+        table.change(1, 1, open(80));
+        table.change(2, 1, open(80));
+        assert!(!table.is_shared(1, 1, 90) && !table.is_shared(2, 1, 90));
     }
 
     #[test]

@@ -270,3 +270,121 @@ proptest::proptest! {
         proptest::prop_assert!(out.iter().all(|one| usize::from(one.device) < devices.len()));
     }
 }
+
+#[test]
+fn a_position_that_descriptors_share_is_not_made_up() {
+    let seen = |position| open(1_300, &[(1, Some(5), position, 900, 0), (3, Some(5), position, 900, 0)]);
+    let write =
+        |at_ns, task, descriptor| [(at_ns, task, enter(Write, &[descriptor])), (at_ns + 1, task, Exit(Write, 10))];
+    let duplicate = [(1_010, TASK, enter(Duplicate, &[3])), (1_011, TASK, Exit(Duplicate, 1))];
+    let opened = [(1_001, TASK, Exit(Open, 3))];
+    // Both ends write.
+    let both = [&opened[..], &duplicate, &write(1_020, TASK, 3), &write(1_030, TASK, 1)].concat();
+    let (out, _, counts) = followed(&[(seen(20), &both)]);
+    assert_eq!((out.len(), counts.unplaced), (0, 2));
+    // One is left, as after a shell has redirected what a program writes.
+    let one = [&opened[..], &duplicate, &[(1_015, TASK, enter(Close, &[3]))], &write(1_020, TASK, 1)].concat();
+    let (out, _, counts) = followed(&[(seen(10), &one)]);
+    assert_eq!((shape(&out), counts.unplaced), (vec![(20, 0, Writes, 0, 10, Some(1))], 0));
+    // A child has what is open, and what it opens is its own.
+    let forked = [
+        &opened[..],
+        &write(1_010, TASK, 3),
+        &[(1_020, TASK, What::Begun { task: 300, is_thread: false })],
+        &write(1_030, TASK, 3),
+        &write(1_040, 300, 3),
+        &[(1_050, 300, Exit(Open, 1))],
+        &write(1_060, 300, 1),
+    ]
+    .concat();
+    let (out, _, counts) = followed(&[(seen(30), &forked)]);
+    let offsets: Vec<_> = out.iter().map(|one| (one.at_ns, one.offset_bytes)).collect();
+    assert_eq!((offsets, counts.unplaced), (vec![(10, 0), (60, 0)], 2));
+    // Appends are at the end all the same.
+    let (out, _, counts) = followed(&[(open(1_300, &[(3, Some(5), 0, 30, APPENDS)]), &forked[..8])]);
+    assert_eq!((out.len(), counts.unplaced), (3, 0));
+}
+
+#[test]
+fn a_file_that_was_cut_is_appended_at_its_new_end() {
+    let append = |at_ns| [(at_ns, TASK, enter(Write, &[3])), (at_ns + 1, TASK, Exit(Write, 100))];
+    let again = [&[(1_210, TASK, enter(Close, &[3])), (1_220, TASK, Exit(Open, 3))][..], &append(1_230)].concat();
+    let (out, _, _) = followed(&[
+        (open(1_150, &[(3, Some(5), 0, 1_100, APPENDS)]), &append(1_100)),
+        (open(1_300, &[(3, Some(5), 0, 150, APPENDS)]), &again),
+    ]);
+    assert_eq!(out.iter().map(|one| one.offset_bytes).collect::<Vec<_>>(), [1_000, 50]);
+    // Another descriptor shows that it was cut, and the first one is looked up again.
+    let shown = [&[(1_220, TASK, enter(Flush, &[4])), (1_221, TASK, Exit(Flush, 0))][..], &append(1_230)].concat();
+    let seen = |now_ns, size| open(now_ns, &[(3, Some(5), 0, size, APPENDS), (4, Some(5), 0, size, APPENDS)]);
+    let (out, _, counts) = followed(&[
+        (seen(1_150, 1_100), &append(1_100)),
+        (seen(1_300, 150), &shown),
+        (seen(1_450, 150), &[]),
+        (seen(1_500, 250), &append(1_460)),
+    ]);
+    let offsets: Vec<_> = out.iter().map(|one| (one.at_ns, one.offset_bytes)).collect();
+    assert_eq!((offsets, counts.unplaced), (vec![(100, 1_000), (220, 0), (460, 150)], 1));
+}
+
+#[test]
+fn after_a_loss_what_was_before_is_unknown() {
+    let (mut follow, mut devices, mut out) = (Follow::new(false), Vec::new(), Vec::new());
+    let mut fake = open(1_050, &[(3, Some(5), 0, 0, 0)]);
+    let tell = |follow: &mut Follow, events: Events<'_>| {
+        events.iter().for_each(|&(at_ns, task, what)| follow.tell(at_ns, Told { task, what }));
+    };
+    follow.begin(1_000);
+    tell(&mut follow, &[(1_010, TASK, enter(Flush, &[3]))]);
+    follow.prepare(&mut fake);
+    // It is under way.
+    follow.settle(1_060, &mut devices, &mut out);
+    let read = |at_ns, task| [(at_ns, task, enter(ReadAt, &[3, 0, 512, 0])), (at_ns + 1, task, Exit(ReadAt, 512))];
+    tell(&mut follow, &read(1_100, 8));
+    follow.prepare(&mut fake);
+    follow.doubt(1_200);
+    tell(&mut follow, &[(1_210, TASK, Exit(Flush, 0))]);
+    tell(&mut follow, &read(1_220, 8));
+    fake.now_ns = 1_300;
+    follow.prepare(&mut fake);
+    follow.settle(1_400, &mut devices, &mut out);
+    let counts = follow.finish(&mut devices, &mut out);
+    assert_eq!(shape(&out), [(220, 0, Reads, 0, 512, Some(1))]);
+    assert_eq!((counts.unanswered, counts.unknown), (1, 1));
+}
+
+#[test]
+fn so_many_descriptors_that_they_are_forgotten_do_not_mix_up_files() {
+    let mut follow = Follow::new(false);
+    let (mut devices, mut out) = (Vec::new(), Vec::new());
+    follow.begin(1_000);
+    let mut fake = open(0, &[]);
+    fake.open = (0..500).map(|descriptor| (descriptor, (Some(u64::from(descriptor) % 40), 0, 0, 0))).collect();
+    for batch in 0..20 {
+        for descriptor in 0..25 {
+            let (at_ns, number) = (1_000 + batch * 1_000 + descriptor, batch * 25 + descriptor);
+            let offset = number % 40 * 512;
+            follow.tell(at_ns, Told { task: TASK, what: enter(ReadAt, &[number, 0, 512, offset]) });
+            follow.tell(at_ns, Told { task: TASK, what: Exit(ReadAt, 512) });
+        }
+        fake.now_ns = 1_500 + batch * 1_000;
+        follow.prepare(&mut fake);
+        // It settles a batch later.
+        follow.settle(1_000 + batch * 1_000, &mut devices, &mut out);
+    }
+    let counts = follow.finish(&mut devices, &mut out);
+    assert_eq!((out.len(), counts.unknown), (500, 0));
+    assert!(out.iter().all(|one| one.offset_bytes == u64::from(one.device) * 512));
+}
+
+#[test]
+fn rings_are_of_processes_that_are_there() {
+    let mut follow = Follow::new(false);
+    let mut fake = open(1_050, &[]);
+    for (at_ns, task, what) in [(1_010, TASK, Exit(Call::RingSetup, 5)), (1_020, 8, Exit(Call::RingSetup, -1))] {
+        follow.tell(at_ns, Told { task, what });
+    }
+    follow.prepare(&mut fake);
+    assert!(follow.has_new_rings() && follow.has_task(TASK) && !follow.has_task(99));
+    assert_eq!((follow.take_new_rings(), follow.has_new_rings()), (vec![TASK], false));
+}
