@@ -36,10 +36,17 @@ impl IntervalRates {
         Asked { read_share, block_bytes, hit_share }
     }
 
-    /// Whether it has at least as much of everything.
+    /// Whether it has at least as many requests of each kind, each at least as large. More bytes alone are not enough: volumes may count
+    /// a request as several, by its size.
     fn covers(&self, other: &Self) -> bool {
         let of = |it: &Self| {
-            [it.reads_per_s, it.writes_per_s, it.reads_per_s * it.read_bytes, it.writes_per_s * it.write_bytes]
+            let size = |per_s: f64, bytes: f64| if per_s > 0.0 { bytes } else { 0.0 };
+            [
+                it.reads_per_s,
+                it.writes_per_s,
+                size(it.reads_per_s, it.read_bytes),
+                size(it.writes_per_s, it.write_bytes),
+            ]
         };
         of(self).iter().zip(of(other)).all(|(mine, theirs)| *mine >= theirs)
     }
@@ -50,21 +57,15 @@ impl IntervalRates {
 pub struct Recorded {
     interval_s: f64,
     intervals: Vec<IntervalRates>,
-    /// Those that no other interval covers: where no credit is spent, a limit that meets them is met throughout.
+    /// Those that none of the largest covers: where no credit is spent, a limit that meets them is met throughout.
     extremes: Vec<IntervalRates>,
 }
 
 impl Recorded {
     /// Of intervals of that length, one after the other.
     pub fn new(interval_s: f64, intervals: Vec<IntervalRates>) -> Self {
-        let mut by_bytes = intervals.clone();
-        by_bytes.sort_by(|a, b| b.bytes_per_s().total_cmp(&a.bytes_per_s()));
-        let mut extremes: Vec<IntervalRates> = Vec::new();
-        for rates in by_bytes {
-            if rates.per_s() > 0.0 && !extremes.iter().any(|extreme| extreme.covers(&rates)) {
-                extremes.push(rates);
-            }
-        }
+        let busy = intervals.iter().copied().filter(|rates| rates.per_s() > 0.0).collect();
+        let extremes = uncovered(uncovered(busy, IntervalRates::bytes_per_s), IntervalRates::per_s);
         Self { interval_s, intervals, extremes }
     }
 
@@ -142,23 +143,49 @@ impl Recorded {
     }
 }
 
+/// Each interval is compared with at most so many others: comparing all with all takes minutes where none covers another.
+const MAX_COMPARED: usize = 256;
+
+/// The intervals that none of those with most of `of` covers.
+fn uncovered(mut intervals: Vec<IntervalRates>, of: fn(&IntervalRates) -> f64) -> Vec<IntervalRates> {
+    intervals.sort_by(|a, b| of(b).total_cmp(&of(a)));
+    let mut kept: Vec<IntervalRates> = Vec::new();
+    for rates in intervals {
+        if !kept.iter().take(MAX_COMPARED).any(|larger| larger.covers(&rates)) {
+            kept.push(rates);
+        }
+    }
+    kept
+}
+
 /// What each limit of a platform or of volumes is used, in each of `intervals`.
 fn uses(intervals: &[IntervalRates], hit_share: f64, limits: &dyn Fn(&Asked) -> Vec<Limit>) -> Vec<Held> {
     let alone = |read_share: f64, block_bytes: f64| limits(&Asked { read_share, block_bytes, hit_share });
-    let unused = |Limit { whose, per_s, credit, .. }| Held { whose, per_s, credit, uses: vec![0.0; intervals.len()] };
-    let mut held: Vec<Held> = alone(1.0, 0.0).into_iter().map(unused).collect();
+    let unused = |Limit { whose, per_s, credit, .. }: Limit| {
+        (Held { whose, per_s, credit, uses: vec![0.0; intervals.len()] }, 0.0)
+    };
+    let mut held: Vec<(Held, f64)> = alone(1.0, 0.0).into_iter().map(unused).collect();
     for (at, rates) in intervals.iter().enumerate() {
         let both = [(rates.reads_per_s, 1.0, rates.read_bytes), (rates.writes_per_s, 0.0, rates.write_bytes)];
         for (per_s, read_share, block_bytes) in both.into_iter().filter(|(per_s, ..)| *per_s > 0.0) {
             // A platform has the same limits in the same order, whatever the requests.
-            for (held, limit) in held.iter_mut().zip(alone(read_share, block_bytes)) {
+            for ((held, most), limit) in held.iter_mut().zip(alone(read_share, block_bytes)) {
+                let part = per_s * limit.use_of_one / limit.per_s;
                 if let Some(of) = held.uses.get_mut(at) {
-                    *of += per_s * limit.use_of_one / limit.per_s;
+                    *of += part;
+                }
+                // What small requests are allowed may differ from what large ones are, and may have no credit.
+                if part > 0.0 {
+                    let has_credit = limit.credit.is_some() && (*most <= 0.0 || held.credit.is_some());
+                    if part > *most {
+                        (held.per_s, held.credit, *most) = (limit.per_s, limit.credit, part);
+                    }
+                    held.credit = held.credit.filter(|_| has_credit);
                 }
             }
         }
     }
-    held
+    held.into_iter().map(|(held, _)| held).collect()
 }
 
 /// A limit, and what a load takes of it.
@@ -166,9 +193,10 @@ fn uses(intervals: &[IntervalRates], hit_share: f64, limits: &dyn Fn(&Asked) -> 
 pub struct Held {
     /// Whose.
     pub whose: Whose,
-    /// What it allows in the long run: requests, or megabytes (10^6), per second.
+    /// What it allows in the long run: requests, or megabytes (10^6), per second. Where that depends on the size of requests, it is of
+    /// those that take most of it.
     pub per_s: f64,
-    /// What there is on credit beyond it.
+    /// What there is on credit beyond it; absent where some of the requests have none.
     pub credit: Option<Credit>,
     /// What the load takes of `per_s` in each interval: 1 is all of it.
     pub uses: Vec<f64>,
@@ -178,6 +206,11 @@ impl Held {
     /// What the load takes in the interval with most of it.
     fn most(&self) -> f64 {
         self.uses.iter().copied().fold(0.0, f64::max)
+    }
+
+    /// Whether some interval takes more than a credit gives at once.
+    pub fn is_beyond_burst(&self) -> bool {
+        self.credit.is_some_and(|credit| self.most() > credit.burst_per_s / self.per_s * ROUNDED)
     }
 
     /// How many times the load its credit allows: at least `met`, which needs none, and no more than `most`.
@@ -303,6 +336,49 @@ mod tests {
         // No credit gives more than its burst.
         let (times, _) = Recorded::new(1.0, vec![reads(6_000.0)]).times(&platform, 0.0).unwrap();
         assert_eq!(times, 0.5);
+    }
+
+    #[test]
+    fn fewer_bytes_of_larger_requests_bind_where_volumes_count_by_size() {
+        // A gp3 counts a request for each 256 KiB: 700 of 257 KiB are 1,400, and 1,000 of 255 KiB are 1,000.
+        let platform = platform("m5.4xlarge", "gp3:1000G,iops=4000,throughput=1000", Cache::None);
+        let of = |per_s: f64, kib: f64| IntervalRates { read_bytes: kib * 1024.0, ..reads(per_s) };
+        let recorded = Recorded::new(1.0, vec![of(1_000.0, 255.0), of(700.0, 257.0)]);
+        assert_eq!(recorded.extremes.len(), 2);
+        let held = recorded.held(&platform, 0.0);
+        let iops = held.iter().find(|held| held.whose == Whose::VolumesIops).unwrap();
+        assert!(iops.uses[1] > iops.uses[0], "{iops:?}");
+    }
+
+    #[test]
+    fn intervals_that_do_not_cover_each_other_are_all_kept() {
+        // The more requests, the smaller they are.
+        let falling = |at: u32| IntervalRates { read_bytes: 1e9 / f64::from(at), ..reads(f64::from(at)) };
+        let recorded = Recorded::new(1.0, (1..=2_000).map(falling).collect());
+        assert_eq!(recorded.extremes.len(), 2_000);
+        assert_eq!(recorded.busiest(), Some(falling(2_000)));
+    }
+
+    #[test]
+    fn small_requests_are_held_against_what_small_ones_are_allowed() {
+        let volume = Volumes::parse("vpu120:1000Gx1", Catalogue::built_in()).unwrap();
+        let (allowed, _) = volume.throughput_for(8_192.0);
+        assert!(allowed < volume.throughput_for(1e6).0, "{volume:?}");
+        let platform = platform("VM.Standard.E5.Flex-32", "vpu120:1000Gx1", Cache::None);
+        let small = IntervalRates { read_bytes: 8_192.0, ..reads(1_000.0) };
+        let held = Recorded::new(1.0, vec![small]).held(&platform, 0.0);
+        let bytes = held.iter().find(|held| held.whose == Whose::VolumesBytes).unwrap();
+        assert_eq!(Some(bytes.per_s), allowed);
+    }
+
+    #[test]
+    fn what_is_beyond_a_burst_is_told_from_what_a_credit_lasts_for() {
+        let platform = platform("m5.4xlarge", "gp2:100G", Cache::None);
+        for (per_s, is_beyond) in [(2_900.0, false), (3_100.0, true)] {
+            let held = Recorded::new(1.0, vec![reads(per_s)]).held(&platform, 0.0);
+            let iops = held.iter().find(|held| held.whose == Whose::VolumesIops).unwrap();
+            assert_eq!((iops.is_beyond_burst(), iops.credit_ends_after(1.0)), (is_beyond, None));
+        }
     }
 
     #[test]
