@@ -90,6 +90,12 @@ pub(super) struct PlatformsArgs {
 }
 
 impl PlatformsArgs {
+    /// The same options, as the words of a command.
+    pub(super) fn words(&self) -> impl Iterator<Item = String> {
+        let of = |file: &PathBuf| ["--platforms-file".to_owned(), file.display().to_string()];
+        self.platforms_file.iter().flat_map(of)
+    }
+
     /// What is built in, with the user's own file and those that were named.
     pub(super) fn catalogue(&self) -> Result<Catalogue, Failure> {
         let mut catalogue = Catalogue::built_in().clone();

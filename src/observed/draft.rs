@@ -1,8 +1,9 @@
 //! A trace becomes a run: one step, with the rates of each second.
 
+use super::is_of_calls;
 use import::{Began, Draft};
 use model::record::{
-    BlockDevice, Counters, Ending, Histogram, Interval, Metric, OperationStats, Outcome, ReportedFigure, Step,
+    BlockDevice, Counters, Ending, Histogram, Interval, Metric, OperationStats, Outcome, ReportedFigure, Step, Target,
     TargetKind, Workload,
 };
 use model::trace::{TraceEnd, TraceHeader, TraceKind};
@@ -15,6 +16,15 @@ use trace::readers::FORMATS;
 const OBSERVED: &str = "observed";
 /// Devices whose rates are kept by their names, and named in the run's address.
 const MAX_DEVICES: usize = 32;
+/// Characters of a name that a run keeps: a trace may have been made by others.
+const MAX_NAME: usize = 256;
+/// Notes that a run keeps, and the characters of each.
+const MAX_NOTES: usize = 64;
+const MAX_NOTE: usize = 1 << 10;
+/// The target of a trace of calls: the page cache answers some of them, so no device is measured.
+const FILES: &str = "files";
+const OF_CALLS: &str =
+    "The requests are calls of a process on its files, before the page cache. They do not show the load of a device.";
 /// What records traces itself.
 const RECORDER: &str = "plimsoll record";
 
@@ -24,37 +34,63 @@ pub fn draft(title: &str, header: &TraceHeader, end: &TraceEnd, profile: &Profil
     draft.began = header.began.map(Began::Utc);
     let length = jiff::SignedDuration::from_nanos(i64::try_from(profile.duration_ns).unwrap_or(i64::MAX));
     draft.ended = header.began.and_then(|began| Some(model::record::Timestamp(began.0.checked_add(length).ok()?)));
-    draft.target.kind = Some(TargetKind::Block);
-    draft.target.address = address(header);
+    let is_of_calls = is_of_calls(header);
+    draft.target = target(header, is_of_calls);
     let device = |device: &model::trace::TraceDevice| BlockDevice {
-        name: device.name.clone(),
+        name: cut(&device.name, MAX_NAME),
         size_bytes: device.bytes,
         ..BlockDevice::default()
     };
-    draft.environment.devices = header.devices.iter().take(MAX_DEVICES).map(device).collect();
-    draft.parameters.insert("SOURCE".to_owned(), header.source.clone());
+    let devices = header.devices.iter().filter(|_| !is_of_calls);
+    draft.environment.devices = devices.take(MAX_DEVICES).map(device).collect();
+    draft.parameters.insert("SOURCE".to_owned(), cut(&header.source, MAX_NAME));
     draft.notes = notes(end, profile);
-    draft.steps = vec![step(profile)];
+    if is_of_calls {
+        draft.notes.insert(0, OF_CALLS.to_owned());
+    }
+    draft.steps = vec![step(profile, is_of_calls)];
     draft
+}
+
+/// A trace of calls has no address: its files have numbers for names, which are of other files in the next recording.
+pub(super) fn target(header: &TraceHeader, is_of_calls: bool) -> Target {
+    match is_of_calls {
+        true => Target { kind: Some(TargetKind::Other(FILES.to_owned())), ..Target::default() },
+        false => Target { kind: Some(TargetKind::Block), address: address(header), ..Target::default() },
+    }
+}
+
+/// At most so many characters of a text.
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
 }
 
 /// Names of the devices: by them, traces of several days are of one and the same storage.
 fn address(header: &TraceHeader) -> String {
-    let names: Vec<&str> = header.devices.iter().map(|device| device.name.as_str()).take(MAX_DEVICES).collect();
+    let names: Vec<String> =
+        header.devices.iter().map(|device| cut(&device.name, MAX_NAME)).take(MAX_DEVICES).collect();
     let more = header.devices.len().saturating_sub(names.len());
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{}{more}", names.join(","))
 }
 
 fn program(source: &str) -> &'static str {
-    if source == RECORDER {
+    if source.starts_with(RECORDER) {
         return RECORDER;
     }
     FORMATS.iter().map(|format| format.name).find(|name| source.contains(name)).unwrap_or("trace")
 }
 
-fn notes(end: &TraceEnd, profile: &Profile) -> Vec<String> {
-    let mut notes = end.notes.clone();
+/// What a reader of the trace has to know: what it notes itself, and what it lacks.
+pub fn notes(end: &TraceEnd, profile: &Profile) -> Vec<String> {
+    let mut notes: Vec<String> = end.notes.iter().take(MAX_NOTES).map(|note| cut(note, MAX_NOTE)).collect();
+    let more = end.notes.len().saturating_sub(MAX_NOTES);
+    if more > 0 {
+        notes.push(format!("The trace has {} more notes.", group_thousands(more as f64)));
+    }
     if let Some(lost) = end.lost.filter(|lost| *lost > 0) {
         notes.push(format!("Up to {} requests are missing: rates are too low.", group_thousands(lost as f64)));
     }
@@ -81,27 +117,29 @@ fn notes(end: &TraceEnd, profile: &Profile) -> Vec<String> {
     notes
 }
 
-fn step(profile: &Profile) -> Step {
+/// Calls are not counted as physical requests: some of them end in the page cache.
+pub(super) fn step(profile: &Profile, is_of_calls: bool) -> Step {
     let mut step = Step::new(0, OBSERVED);
     (step.window.duration_ns, step.window.ending) = (profile.duration_ns, Ending::Time);
     step.outcome = Outcome::Completed;
     step.load.arrival = Some(Arrival::Recorded);
-    let counted = &profile.counted;
+    let (reads, writes) = (profile.counted.read, profile.counted.write);
     step.counters = Counters {
         operations: Some(profile.requests),
-        physical_reads: Some(counted.read.requests),
-        physical_read_bytes: Some(counted.read.bytes),
-        physical_writes: Some(counted.write.requests),
-        physical_write_bytes: Some(counted.write.bytes),
+        physical_reads: (!is_of_calls).then_some(reads.requests),
+        physical_read_bytes: (!is_of_calls).then_some(reads.bytes),
+        physical_writes: (!is_of_calls).then_some(writes.requests),
+        physical_write_bytes: (!is_of_calls).then_some(writes.bytes),
         ..Counters::default()
     };
     step.operations = TraceKind::ALL.into_iter().filter_map(|kind| operations(profile, kind)).collect();
-    let several = profile.devices.len() > 1;
+    let several = profile.devices.len() > 1 && !is_of_calls;
     for device in profile.devices.iter().filter(|_| several).take(MAX_DEVICES) {
         step.reported.extend(of_device(device, profile.duration_ns));
     }
     if let Some(depth) = &profile.depth {
-        let figure = |name: &str, value: f64| ReportedFigure::new("device", name, "", value);
+        let layer = if is_of_calls { "OS file" } else { "device" };
+        let figure = |name: &str, value: f64| ReportedFigure::new(layer, name, "", value);
         step.reported.extend([
             figure("in flight, mean", depth.mean),
             figure("in flight, p99", depth.p99 as f64),
@@ -112,7 +150,7 @@ fn step(profile: &Profile) -> Step {
     for (point, at) in profile.series.points.iter().zip(0_u64..) {
         let offset_ns = at.saturating_mul(interval_ns);
         let duration_ns = interval_ns.min(profile.duration_ns.saturating_sub(offset_ns));
-        let interval = interval(point, offset_ns, duration_ns);
+        let interval = interval(point, (offset_ns, duration_ns), is_of_calls);
         match step.intervals.last_mut() {
             // The last request may be the end of the trace.
             Some(last) if duration_ns == 0 => last.counters.add(&interval.counters),
@@ -123,16 +161,16 @@ fn step(profile: &Profile) -> Step {
 }
 
 /// What a trace knows of an interval; latencies are known for the whole only.
-fn interval(point: &Point, offset_ns: u64, duration_ns: u64) -> Interval {
+fn interval(point: &Point, (offset_ns, duration_ns): (u64, u64), is_of_calls: bool) -> Interval {
     Interval {
         offset_ns,
         duration_ns,
         counters: Counters {
             operations: Some(point.transfers().saturating_add(point.others)),
-            physical_reads: Some(point.reads),
-            physical_read_bytes: Some(point.read_bytes),
-            physical_writes: Some(point.writes),
-            physical_write_bytes: Some(point.write_bytes),
+            physical_reads: (!is_of_calls).then_some(point.reads),
+            physical_read_bytes: (!is_of_calls).then_some(point.read_bytes),
+            physical_writes: (!is_of_calls).then_some(point.writes),
+            physical_write_bytes: (!is_of_calls).then_some(point.write_bytes),
             ..Counters::default()
         },
         response: Histogram::reported([], None, None, None),
@@ -159,7 +197,7 @@ fn operations(profile: &Profile, kind: TraceKind) -> Option<OperationStats> {
 
 /// What one of several devices did.
 fn of_device(device: &DeviceProfile, duration_ns: u64) -> Vec<ReportedFigure> {
-    let name = device.name.clone().unwrap_or_else(|| device.number.to_string());
+    let name = device.name.as_deref().map_or_else(|| device.number.to_string(), |name| cut(name, MAX_NAME));
     let seconds = duration_ns as f64 / 1e9;
     let (reads, writes) = (device.counted.read, device.counted.write);
     let rates = [

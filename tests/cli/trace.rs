@@ -61,7 +61,7 @@ fn a_trace_of_another_program_is_converted_and_shown() {
     let with_limits =
         place.done(&["trace", "show", "a.trace", "--machine", "m5.large", "--volume", "gp2:100G", "--quiet"]);
     assert!(
-        with_limits.stdout.contains("the volumes' requests: 300 requests/s is exceeded in 2.00 s of 2.00 s"),
+        with_limits.stdout.contains("the volumes' requests: 300 requests/s is exceeded in 1.00 s of 1.00 s"),
         "{with_limits}"
     );
 }
@@ -150,7 +150,13 @@ fn platforms_are_ranked_by_each_second_of_a_trace() {
     let place = with_trace();
     let words = ["fit", "--trace", "a.trace", "--platforms"];
     let ranked = place.done(&[&words[..], &["--json"]].concat()).json();
-    assert_eq!((&ranked["trace"]["intervals"], &ranked["need"]["requests_per_s"]), (&2.into(), &1_600.0.into()));
+    // Of its 1.999 s one second is whole.
+    assert_eq!((&ranked["trace"]["intervals"], &ranked["need"]["requests_per_s"]), (&1.into(), &1_600.0.into()));
+    place.write("short.csv", &csv(900, 100));
+    refused(&place.run(&["fit", "--trace", "short.csv", "--platforms"]), "`short.csv` is too short");
+    refused(&place.run(&["trace", "show", "short.csv", "--machine", "D8s_v3", "--volume", "p10"]), "is too short");
+    let two = place.done(&[&words[..], &["--json", "--nodes", "2"]].concat()).json();
+    assert!(two["trace"]["next"].is_null(), "{}", two["trace"]);
     let first = &ranked["carry"][0];
     assert!(first["headroom"].as_f64() >= Some(1.6), "{first}");
     // The command that it names shows the same platform.
@@ -198,9 +204,9 @@ fn the_host_cache_of_a_machine_answers_what_the_trace_reads_again() {
     // 2,000 requests to 1,000 blocks: of the 1,500 reads 750 are first ones.
     let hits = "host cache of 200 GiB answers 50 % of the reads";
     assert!(shown.stdout.contains(hits) && shown.stdout.contains("see `--host-cache`"), "{shown}");
-    assert!(shown.stdout.contains("the volumes' requests: 500 requests/s is exceeded in 2.00 s of 2.00 s"), "{shown}");
+    assert!(shown.stdout.contains("the volumes' requests: 500 requests/s is exceeded in 1.00 s of 1.00 s"), "{shown}");
     let cached = place.done(&[&words[..], &["--host-cache", "read"]].concat());
-    assert!(cached.stdout.contains(hits), "{cached}");
+    assert!(cached.stdout.contains(hits) && cached.stdout.contains("the hit share is the mean"), "{cached}");
     let factor = |words: &[&str]| {
         let limits = place.done(&[words, &["--json"]].concat()).json()["limits"].clone();
         let of_volumes = limits.as_array().unwrap().iter().find(|limit| limit["limit"] == "the volumes' requests");
@@ -212,7 +218,7 @@ fn the_host_cache_of_a_machine_answers_what_the_trace_reads_again() {
     let no_cache =
         ["trace", "show", "a.trace", "--machine", "m5.large", "--volume", "gp2:100G", "--host-cache", "read"];
     refused(&place.run(&no_cache), "no host cache of m5.large is known");
-    place.write("writes.csv", &csv(200, 100).replace(",R,", ",W,"));
+    place.write("writes.csv", &csv(2_000, 100).replace(",R,", ",W,"));
     let of_writes = ["trace", "show", "writes.csv", "--machine", "D8s_v3", "--volume", "p10", "--host-cache", "read"];
     refused(&place.run(&of_writes), "no reads that a host cache could answer");
     refused(&place.run(&["fit", "--trace", "writes.csv", "--platforms", "--host-cache", "read"]), "no reads");

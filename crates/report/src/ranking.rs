@@ -47,6 +47,8 @@ pub struct Question<'a> {
     pub recorded: Option<Recorded>,
     /// Which share of the reads a host cache of so many GiB answers, where that is known.
     pub hit_share: Option<&'a dyn Fn(f64) -> Option<f64>>,
+    /// How many times the demand a platform allows whose host cache answers nothing, where that is known.
+    pub without_hits: Option<&'a dyn Fn(&Combination) -> Option<f64>>,
 }
 
 /// A trace that is the demand.
@@ -58,6 +60,10 @@ pub struct Recorded {
     pub interval: String,
     /// The command that shows what of the first platform is exceeded and when.
     pub next: Option<String>,
+    /// What else is to be said of how it is judged.
+    pub remarks: Vec<String>,
+    /// What is to be said of the hit share, where a host cache is used.
+    pub of_hits: &'static str,
 }
 
 impl Question<'_> {
@@ -70,6 +76,18 @@ impl Question<'_> {
     pub fn cached_share(&self, platform: &Combination) -> Option<f64> {
         let gib = platform.machine.cache_gib.filter(|_| platform.cache == Cache::Read)?;
         self.hit_share?(gib)
+    }
+
+    /// How many times the demand a platform allows if its host cache answers nothing; absent without one, and where it is not known.
+    pub fn headroom_without_hits(&self, platform: &Combination) -> Option<f64> {
+        self.cached_share(platform)?;
+        self.without_hits?(platform)
+    }
+
+    /// Whether a platform sustains the demand by its host cache alone.
+    fn is_by_cache(&self, sized: &Sized) -> bool {
+        let without = self.headroom_without_hits(&sized.platform);
+        self.headroom_of(sized) >= self.headroom && without.is_some_and(|times| times < self.headroom)
     }
 }
 
@@ -107,6 +125,7 @@ pub fn ranking(
             group_thousands(recorded.intervals as f64),
             recorded.interval
         ))?;
+        recorded.remarks.iter().try_for_each(|remark| paper.remark(&sentence(remark)))?;
     }
     match question.rates.redo {
         Some(redo) if redo > 0.0 => paper.remark(&format!(
@@ -168,10 +187,24 @@ pub fn ranking(
     match &question.recorded {
         None => paper.aside(LEGEND),
         Some(recorded) => {
+            let has_cache = |sized: &Sized| sized.platform.cache == Cache::Read;
+            if ranking.carry.iter().chain(&fail).any(has_cache) {
+                paper.remark(&sentence(recorded.of_hits))?;
+            }
+            if ranking.carry.iter().any(|sized| question.is_by_cache(sized)) {
+                paper
+                    .remark("`~`: by the host cache alone; if it answers nothing, some interval exceeds the limits.")?;
+            }
             paper.aside(TRACE_LEGEND)?;
             recorded.next.iter().try_for_each(|next| paper.aside(&format!("next: {next}")))
         }
     }
+}
+
+fn sentence(words: &str) -> String {
+    let mut chars = words.chars();
+    let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", chars.as_str())
 }
 
 /// Whether machines are compared by processors and memory.
@@ -207,7 +240,11 @@ fn part(
         let is_previous = standings().any(|standing| standing.state == Some(State::Previous));
         let previous = if is_previous { ", previous generation" } else { "" };
         let marks: Vec<String> = standings().map(|standing| standing.marks(question.today)).collect();
-        let marks: String = ["*", "!"].into_iter().filter(|mark| marks.iter().any(|it| it.contains(mark))).collect();
+        let mut marks: String =
+            ["*", "!"].into_iter().filter(|mark| marks.iter().any(|it| it.contains(mark))).collect();
+        if question.is_by_cache(sized) {
+            marks.push('~');
+        }
         let mut row = vec![
             format!("{}{volumes}{previous} {marks}", sized.platform.name()).trim_end().to_owned(),
             machine.processors.map_or_else(|| UNKNOWN.to_owned(), |it| it.to_string()),

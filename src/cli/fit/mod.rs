@@ -424,6 +424,7 @@ fn run_fit_platforms(
         unit: prices.as_ref().map(|prices| prices.unit.as_str()),
         recorded: None,
         hit_share: None,
+        without_hits: None,
     };
     match format {
         Format::Json => say::json(&document_fit_platforms(&question, &ranking))?,
@@ -481,6 +482,7 @@ fn document_fit_platforms(question: &Question<'_>, ranking: &platforms::Ranking)
             "volumes": volumes,
             "host_cache": sized.platform.cache == platforms::Cache::Read,
             "cache_hit_share": question.cached_share(&sized.platform),
+            "headroom_without_hits": question.headroom_without_hits(&sized.platform),
             "requests_per_s": sized.per_s,
             "headroom": question.headroom_of(sized),
             "binds": sized.whose,

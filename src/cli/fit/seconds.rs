@@ -12,13 +12,13 @@ use crate::cli::expect::CacheChoice;
 use crate::cli::live::Verbosity;
 use crate::cli::platforms::today;
 use crate::cli::say;
-use crate::cli::trace::{names, read_all};
+use crate::cli::trace::{MEAN_HITS, check_judged, left_over, names, read_all};
 use crate::observed;
 use ::trace::profile::{Profile, ProfileOptions, Profiler};
-use analysis::capacity::{Rates, Share, shell_word};
-use model::platforms::{self, Cache, Need, Seconds};
+use analysis::capacity::{Rates, Share};
+use model::platforms::{self, Cache, Combination, Need, Seconds};
 use model::record::Run;
-use model::units::Nanos;
+use model::units::{Nanos, shell_command, shell_word};
 use report::ranking::{Question, Recorded};
 
 /// A trace in the place of `--demand`.
@@ -70,16 +70,20 @@ impl TraceArgs {
             Err(exit) => return Ok(Some(Err(exit))),
         };
         let (header, end) = (source.header(), source.end());
-        end.notes.iter().for_each(say::note);
         let profile = profiler.finish(header, &end);
+        observed::notes(&end, &profile).iter().for_each(say::note);
         let name = names(&self.trace);
         let run = observed::run(first, header, &end, &profile);
         let run = run.filter(|_| profile.counted.read.requests + profile.counted.write.requests > 0);
         let run = run.ok_or_else(|| {
             let failure = Failure::new(format_args!("`{name}` has neither reads nor writes"));
-            failure.with_hint(format!("`plimsoll trace show {}` shows what it has", first.display()))
+            failure.with_hint(format!(
+                "`plimsoll trace show {}` shows what it has",
+                shell_word(&first.display().to_string())
+            ))
         })?;
-        let files = self.trace.iter().map(|path| shell_word(&path.display().to_string())).collect();
+        check_judged(&name, header, &profile)?;
+        let files = self.trace.iter().map(|path| path.display().to_string()).collect();
         Ok(Some(Ok(Observed { profile, run, name, files })))
     }
 }
@@ -117,17 +121,11 @@ pub(super) fn rank(
     let nodes = (published.nodes, redundancy);
     let ranking = platforms::rank_recorded(&catalogue, &need, nodes, prices.as_ref(), seconds);
     let interval = Nanos(profile.series.interval_ns);
+    // `trace show` judges one machine with one copy.
     let first = ranking.carry.first().or(ranking.fail.first());
-    let next = first.map(|sized| {
-        let platform = &sized.platform;
-        let volumes = platform.volumes.as_ref().map_or_else(|| "local".to_owned(), platforms::Volumes::typed);
-        let cached = if platform.cache == Cache::Read { " --host-cache read" } else { "" };
-        format!(
-            "plimsoll trace show {} --machine {} --volume {volumes}{cached}",
-            observed.files.join(" "),
-            platform.machine.name
-        )
-    });
+    let first = first.filter(|_| published.nodes == 1 && redundancy.copies() <= 1.0);
+    let next = first.map(|sized| next(observed, &sized.platform, published));
+    let without_hits = |platform: &Combination| recorded.times(platform, 0.0).map(|(times, _)| times);
     let rates = Rates {
         reads: Some(busiest.reads_per_s),
         writes: Some(busiest.writes_per_s),
@@ -145,8 +143,15 @@ pub(super) fn rank(
         is_given: (published.cpus.is_some(), published.memory.is_some()),
         today: today(),
         unit: prices.as_ref().map(|prices| prices.unit.as_str()),
-        recorded: Some(Recorded { intervals: recorded.intervals(), interval: interval.to_string(), next }),
+        recorded: Some(Recorded {
+            intervals: recorded.intervals(),
+            interval: interval.to_string(),
+            next,
+            remarks: left_over(profile).into_iter().collect(),
+            of_hits: MEAN_HITS,
+        }),
         hit_share: Some(&hit_share),
+        without_hits: Some(&without_hits),
     };
     match format {
         Format::Json => {
@@ -154,6 +159,7 @@ pub(super) fn rank(
             document["trace"] = serde_json::json!({
                 "intervals": recorded.intervals(),
                 "interval_ns": profile.series.interval_ns,
+                "left_over_ns": observed::left_over_ns(profile),
                 "next": question.recorded.as_ref().and_then(|recorded| recorded.next.as_deref()),
             });
             say::json(&document)?;
@@ -165,4 +171,17 @@ pub(super) fn rank(
         }
     }
     Ok(if ranking.carry.is_empty() { Exit::NotMet } else { Exit::Done })
+}
+
+/// The command that shows when the limits of a platform are exceeded.
+fn next(observed: &Observed, platform: &Combination, published: &PublishedArgs) -> String {
+    let volumes = platform.volumes.as_ref().map_or_else(|| "local".to_owned(), platforms::Volumes::typed);
+    let mut words = vec!["plimsoll".to_owned(), "trace".to_owned(), "show".to_owned()];
+    words.extend(observed.files.iter().cloned());
+    words.extend(["--machine".to_owned(), platform.machine.name.clone(), "--volume".to_owned(), volumes]);
+    if platform.cache == Cache::Read {
+        words.extend(["--host-cache".to_owned(), "read".to_owned()]);
+    }
+    words.extend(published.files.words());
+    shell_command(words)
 }

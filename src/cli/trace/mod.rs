@@ -13,9 +13,12 @@ use super::arguments::{Format, FormatArgs};
 use super::exit::{Exit, Failure};
 use super::live::{ByteProgress, Verbosity};
 use super::{Interrupt, say};
+use crate::observed;
+use ::trace::profile::Profile;
 use ::trace::readers::FORMATS;
 use ::trace::{BATCH, TraceSource};
-use model::trace::TraceRequest;
+use model::trace::{TraceHeader, TraceRequest};
+use model::units::Nanos;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -119,4 +122,33 @@ pub(in crate::cli) fn names(paths: &[PathBuf]) -> String {
         [first, rest @ ..] => format!("{} and {} more", name(first), rest.len()),
         [] => String::new(),
     }
+}
+
+/// Refuses what limits of a platform cannot be held against: calls that a page cache may answer, and less than one interval.
+pub(in crate::cli) fn check_judged(name: &str, header: &TraceHeader, profile: &Profile) -> Result<(), Failure> {
+    if observed::is_of_calls(header) {
+        let failure = Failure::new(format_args!(
+            "`{name}` has the calls of a process on its files: the page cache answers some of them, so devices are not judged by them"
+        ));
+        return Err(failure.with_hint("record the devices instead: `plimsoll record --device NAME`".to_owned()));
+    }
+    if profile.duration_ns < profile.series.interval_ns {
+        let failure = Failure::new(format_args!(
+            "`{name}` is too short: it covers {}, and rates need at least {}",
+            Nanos(profile.duration_ns),
+            Nanos(profile.series.interval_ns)
+        ));
+        return Err(failure.with_hint("use a longer trace: `plimsoll record --duration 10m` makes one".to_owned()));
+    }
+    Ok(())
+}
+
+/// What stands with results that know only the mean of a cache's hits.
+pub(in crate::cli) const MEAN_HITS: &str =
+    "the hit share is the mean over the trace: seconds that read what is not in the cache are harder";
+
+/// That the end of a trace is not judged; absent where it is.
+pub(in crate::cli) fn left_over(profile: &Profile) -> Option<String> {
+    let left_ns = observed::left_over_ns(profile);
+    (left_ns > 0).then(|| format!("the last {} are not judged: they are not a whole interval", Nanos(left_ns)))
 }

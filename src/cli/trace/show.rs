@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use super::{names, read_all};
+use super::{MEAN_HITS, check_judged, left_over, names, read_all};
 use crate::cli::arguments::{Format, FormatArgs, ProgressArgs};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::expect::CacheChoice;
@@ -91,9 +91,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let (header, end) = (source.header(), source.end());
     let profile = profiler.finish(header, &end);
     end.notes.iter().for_each(say::note);
+    if platform.is_some() {
+        check_judged(&names(&arguments.files), header, &profile)?;
+    }
     let cached = platform.as_ref().map(|platform| HostCache::of(platform, &profile)).transpose()?.flatten();
-    let hit_share = cached.as_ref().filter(|cached| cached.is_used).map_or(0.0, |cached| cached.hit_share);
-    let limits = platform.as_ref().map(|platform| limits(platform, &profile, hit_share)).unwrap_or_default();
+    let used = cached.as_ref().filter(|cached| cached.is_used);
+    let limits = platform.as_ref().map(|platform| limits(platform, &profile, used)).unwrap_or_default();
     let caches: Vec<_> = arguments
         .cache
         .iter()
@@ -107,9 +110,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         if let Some(cached) = &cached {
             sheet.add("", cached.words());
         }
+        if used.is_some() {
+            sheet.add("", MEAN_HITS);
+        }
         for limit in &limits {
             sheet.add("", limit.words());
         }
+        left_over(&profile).into_iter().for_each(|words| sheet.add("", words));
     }
     match arguments.format.format() {
         Format::Json => say::json(&sheet.document).map(|()| Exit::Done),
@@ -131,28 +138,45 @@ struct Exceeded {
     worst_begin_ns: Option<u64>,
     /// Whether more is allowed while a credit lasts.
     has_credit: bool,
+    /// What is allowed while it lasts.
+    burst_per_s: Option<f64>,
+    /// Whether some interval takes more than that.
+    is_beyond_burst: bool,
     /// When a credit that is full at the beginning is used up; absent where there is none, or it lasts.
     credit_ends_ns: Option<u64>,
+    /// In how many intervals it is exceeded if the host cache answers nothing; absent where no cache is used.
+    intervals_without_hits: Option<usize>,
 }
 
 impl Exceeded {
     fn words(&self) -> String {
         let limit = format!("{}: {} {}", self.limit, group_thousands(self.per_s), self.unit);
-        let seconds = Nanos((self.intervals as u64).saturating_mul(self.interval_ns));
+        let length = |intervals: usize| Nanos((intervals as u64).saturating_mul(self.interval_ns));
+        let (seconds, all) = (length(self.intervals), length(self.of));
         let exceeded = match (self.first_ns, self.worst_factor, self.worst_begin_ns) {
             (Some(first), Some(factor), Some(at)) => format!(
-                "{limit} is exceeded in {seconds} of {}, first {} after the beginning, at most {factor:.1} times at {}",
-                Nanos((self.of as u64).saturating_mul(self.interval_ns)),
+                "{limit} is exceeded in {seconds} of {all}, first {} after the beginning, at most {factor:.1} times at {}",
                 Nanos(first),
                 Nanos(at)
             ),
             _ => format!("{limit} is never exceeded"),
         };
-        match (self.has_credit && self.intervals > 0, self.credit_ends_ns) {
-            (true, Some(at)) => format!("{exceeded}; a full credit is used up after {}", Nanos(at)),
-            (true, None) => format!("{exceeded}; a full credit lasts"),
-            (false, _) => exceeded,
+        let mut words = vec![exceeded];
+        let has_credit = self.has_credit && self.intervals > 0;
+        if let Some(burst) = self.burst_per_s.filter(|_| has_credit && self.is_beyond_burst) {
+            words.push(format!("beyond its burst of {} {}", group_thousands(burst), self.unit));
         }
+        match self.credit_ends_ns {
+            Some(at) if has_credit => words.push(format!("a full credit is used up after {}", Nanos(at))),
+            None if has_credit && !self.is_beyond_burst => words.push("a full credit lasts".to_owned()),
+            _ => {}
+        }
+        let cold = self.intervals_without_hits.filter(|cold| *cold > self.intervals);
+        words.extend(cold.map(|cold| match self.intervals {
+            0 => format!("by the cache alone: without hits in {} of {all}", length(cold)),
+            _ => format!("without hits in {} of {all}", length(cold)),
+        }));
+        words.join("; ")
     }
 }
 
@@ -189,7 +213,13 @@ impl HostCache {
         let gib = platform.machine.cached.and(platform.machine.cache_gib).filter(|_| may_have);
         let found = gib.and_then(|gib| Some((gib, observed::hit_share(profile, gib)?)));
         if is_used && found.is_none() {
-            let failure = Failure::new("the trace has no reads that a host cache could answer");
+            let failure = match (gib, profile.curve.points.first()) {
+                (Some(gib), Some(least)) => Failure::new(format_args!(
+                    "what a host cache of {gib} GiB answers is unknown: the trace shows it from {} on",
+                    Bytes(least.cache_bytes)
+                )),
+                _ => Failure::new("the trace has no reads that a host cache could answer"),
+            };
             return Err(failure.with_hint("leave out `--host-cache`".to_owned()));
         }
         Ok(found.map(|(cache_gib, hit_share)| Self { cache_gib, hit_share, is_used }))
@@ -204,14 +234,23 @@ impl HostCache {
     }
 }
 
-/// Which seconds exceed the limits that a platform has in the long run, with the reads that miss its host cache.
-fn limits(platform: &Combination, profile: &Profile, hit_share: f64) -> Vec<Exceeded> {
+/// Which seconds exceed the limits that a platform has in the long run, with the reads that miss its host cache where one is used.
+fn limits(platform: &Combination, profile: &Profile, used: Option<&HostCache>) -> Vec<Exceeded> {
     let recorded = observed::recorded(profile);
-    recorded
-        .held(platform, hit_share)
-        .iter()
-        .map(|held| exceeded(held, &recorded, profile.series.interval_ns))
-        .collect()
+    let interval_ns = profile.series.interval_ns;
+    let cold = recorded.held(platform, 0.0);
+    let Some(cached) = used else {
+        return cold.iter().map(|held| exceeded(held, &recorded, interval_ns)).collect();
+    };
+    let warm = recorded.held(platform, cached.hit_share);
+    // A limit that only misses touch is not among those of a cache that misses nothing.
+    let of = |cold: &Held| {
+        let unused = || Held { uses: vec![0.0; cold.uses.len()], ..cold.clone() };
+        let warm = warm.iter().find(|warm| warm.whose == cold.whose).cloned().unwrap_or_else(unused);
+        let without_hits = cold.uses.iter().filter(|of| **of > 1.0).count();
+        Exceeded { intervals_without_hits: Some(without_hits), ..exceeded(&warm, &recorded, interval_ns) }
+    };
+    cold.iter().map(of).collect()
 }
 
 fn exceeded(held: &Held, recorded: &Recorded, interval_ns: u64) -> Exceeded {
@@ -229,7 +268,10 @@ fn exceeded(held: &Held, recorded: &Recorded, interval_ns: u64) -> Exceeded {
         worst_factor: worst.map(|(_, factor)| *factor),
         worst_begin_ns: worst.map(|(at, _)| begin_ns(at)),
         has_credit: held.credit.is_some(),
+        burst_per_s: held.credit.map(|credit| credit.burst_per_s),
+        is_beyond_burst: held.is_beyond_burst(),
         credit_ends_ns: held.credit_ends_after(recorded.interval_s()).map(begin_ns),
+        intervals_without_hits: None,
     }
 }
 
@@ -439,5 +481,45 @@ fn cache(sheet: &mut Sheet, arguments: &Arguments, profile: &Profile) {
     };
     if !words.is_empty() {
         sheet.add("cache", format!("answers of the reads: {}", words.join(", ")));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limit() -> Exceeded {
+        Exceeded {
+            limit: "the volumes' requests",
+            per_s: 300.0,
+            unit: "requests/s",
+            intervals: 2,
+            of: 10,
+            interval_ns: 1_000_000_000,
+            first_ns: Some(0),
+            worst_factor: Some(2.0),
+            worst_begin_ns: Some(0),
+            has_credit: true,
+            burst_per_s: Some(3_000.0),
+            is_beyond_burst: false,
+            credit_ends_ns: None,
+            intervals_without_hits: None,
+        }
+    }
+
+    #[test]
+    fn a_credit_does_not_last_beyond_its_burst() {
+        assert!(limit().words().ends_with("; a full credit lasts"));
+        let beyond = Exceeded { is_beyond_burst: true, ..limit() };
+        assert!(beyond.words().ends_with("; beyond its burst of 3,000 requests/s"), "{}", beyond.words());
+    }
+
+    #[test]
+    fn a_limit_that_the_cache_alone_meets_says_so() {
+        let met = Exceeded { intervals: 0, first_ns: None, intervals_without_hits: Some(4), ..limit() };
+        let words = "is never exceeded; by the cache alone: without hits in 4.00 s of 10.0 s";
+        assert!(met.words().ends_with(words), "{}", met.words());
+        let same = Exceeded { intervals_without_hits: Some(2), ..limit() };
+        assert!(!same.words().contains("without hits"), "{}", same.words());
     }
 }
