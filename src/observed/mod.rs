@@ -18,8 +18,7 @@ pub use draft::{draft, notes};
 
 /// Whether a trace is of what a process asked of its files: the page cache answers some of that, so limits of devices do not apply.
 pub fn is_of_calls(header: &TraceHeader) -> bool {
-    let _ = header; // header.layer
-    false
+    !header.layer.is_device()
 }
 
 /// How much of the trace, at its end, is too short to be an interval. It is not judged: what is in a few milliseconds is not a rate.

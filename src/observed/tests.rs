@@ -1,7 +1,7 @@
 //! What a trace is as a run, and before limits.
 
 use super::*;
-use model::record::{Clock, Timestamp};
+use model::record::{Clock, TargetKind, Timestamp};
 use model::trace::{TraceDevice, TraceKind, TraceRequest};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -26,7 +26,7 @@ fn requests() -> Vec<TraceRequest> {
 
 fn header(began: Option<Timestamp>) -> TraceHeader {
     let devices = vec![TraceDevice { name: "sda".to_owned(), bytes: Some(1 << 30) }];
-    TraceHeader { source: "plimsoll record".to_owned(), began, devices, clock: None }
+    TraceHeader { source: "plimsoll record".to_owned(), began, devices, ..TraceHeader::default() }
 }
 
 fn profiled(header: &TraceHeader, end: &TraceEnd) -> Profile {
@@ -126,4 +126,14 @@ fn long_names_and_many_notes_are_cut() {
     assert_eq!((made.target.address.chars().count(), made.parameters["SOURCE"].chars().count()), (257, 257));
     assert!(made.notes.len() < 70 && made.notes.iter().all(|note| note.chars().count() <= 1_025));
     assert!(made.notes.contains(&"The trace has 936 more notes.".to_owned()), "{:?}", made.notes.last());
+}
+
+#[test]
+fn what_a_process_asked_of_its_files_is_no_load_of_devices() {
+    let header = TraceHeader { layer: model::trace::TraceLayer::File, ..header(None) };
+    let draft = draft("calls", &header, &TraceEnd::default(), &profiled(&header, &TraceEnd::default()));
+    assert!(is_of_calls(&header));
+    assert_ne!(draft.target.kind, Some(TargetKind::Block));
+    assert_eq!((draft.target.address.as_str(), draft.environment.devices.len()), ("", 0));
+    assert_eq!(draft.steps[0].counters.physical_reads, None);
 }

@@ -25,6 +25,9 @@ const TRACE_LEGEND: &str = "By limits that clouds publish. `allows` is of the bu
                             on the one that you choose. `*`: some limits of machine or volumes are from a secondary copy; `!`: some are \
                             older than a year, so look before you buy.";
 
+/// The headroom of a platform, where it is known.
+pub type HeadroomOf<'a> = dyn Fn(&Combination) -> Option<f64> + 'a;
+
 /// What was asked.
 pub struct Question<'a> {
     /// Who.
@@ -48,7 +51,7 @@ pub struct Question<'a> {
     /// Which share of the reads a host cache of so many GiB answers, where that is known.
     pub hit_share: Option<&'a dyn Fn(f64) -> Option<f64>>,
     /// How many times the demand a platform allows whose host cache answers nothing, where that is known.
-    pub without_hits: Option<&'a dyn Fn(&Combination) -> Option<f64>>,
+    pub without_hits: Option<&'a HeadroomOf<'a>>,
 }
 
 /// A trace that is the demand.
