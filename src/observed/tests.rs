@@ -90,7 +90,7 @@ fn without_a_time_the_run_has_that_of_its_file_or_of_1970() {
 
 #[test]
 fn limits_see_the_rates_of_each_interval() {
-    let (header, end) = (header(None), TraceEnd::default());
+    let (header, end) = (header(None), TraceEnd { duration_ns: Some(5 * SECOND_NS / 2), ..TraceEnd::default() });
     let profile = profiled(&header, &end);
     let recorded = recorded(&profile);
     // The last half of a second is not one of them.

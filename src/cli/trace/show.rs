@@ -27,7 +27,7 @@ Examples:
   plimsoll trace show monday.trace --cache 200G
   plimsoll trace show monday.trace --machine Standard_E8s_v3 --volume p30x4
   plimsoll trace show monday.trace --machine E8s_v3 --volume p30x4 \\
-                  --host-cache read                what misses it goes to volumes
+    --host-cache read
   plimsoll trace show sda.blktrace.* --json
 
 `bursts` is variance over mean of the requests in windows of a length. It is 1 for random arrivals, and more where they come \
