@@ -483,7 +483,8 @@ mod tests {
         let look = Preparation::look(larger()).unwrap();
         let (_, reader) = prepare(wanted(&[&path])).unwrap();
         let late = look.run(&|_| {}, &AtomicBool::new(false));
-        assert!(matches!(late, Err(TargetError::Block(BlockError::Locked { .. }))), "somebody came after the look");
+        let is_locked = matches!(late, Err(TargetError::Block(BlockError::Locked { .. })));
+        assert!(is_locked, "a reader came after the look: {late:?}");
         reader[0].check_health().unwrap();
     }
 
