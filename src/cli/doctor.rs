@@ -73,6 +73,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let demand = Demand { cache_bytes: arguments.cache.map(|cache| cache.0), data_bytes: None };
     let mut checks = doctor::diagnose(&environment, &capabilities, &demand);
     checks.splice(0..0, path.and_then(missing));
+    checks.extend(trace::record::left_behind().iter().map(|instance| killed_recording(instance)));
     match arguments.format.format() {
         Format::Json => say::json(&json!({ "checks": checks, "environment": environment }))?,
         Format::Text => {
@@ -90,6 +91,16 @@ fn missing(path: &Path) -> Option<Check> {
     let found = nearest_directory(path).filter(|_| !path.exists())?;
     let finding = format!("`{}` does not exist, so `{}` is looked at", path.display(), found.display());
     Some(Check::advice("target", finding, "if something should be mounted there, mount it first"))
+}
+
+/// A recording that was killed: the kernel goes on tracing for it.
+fn killed_recording(instance: &Path) -> Check {
+    let instance = instance.display();
+    Check::advice(
+        "recording",
+        format!("`plimsoll record` was killed, and the kernel still traces for it in `{instance}`"),
+        format!("each request costs a little more until the next `plimsoll record`, or as root: `rmdir {instance}`"),
+    )
 }
 
 /// Writes each check on a line, and what to do on the next.

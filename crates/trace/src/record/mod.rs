@@ -25,6 +25,7 @@ use model::trace::{TraceDevice, TraceHeader, TraceRequest};
 use tracefs::Instance;
 
 pub use file::{CallCounts, FileOptions, FileRecorder, FileRole, Roles};
+pub use tracefs::left_behind;
 
 /// A recording of either layer, which goes on until the value is dropped.
 pub trait Recording {

@@ -181,13 +181,28 @@ fn header_page(root: &Path) -> io::Result<String> {
 /// and a number may be that of another process by now, in a container even our own. The removal switches the events off: to do so before
 /// would harm a recording that goes on.
 fn remove_left_behind(instances: &Path) {
-    let Ok(entries) = fs::read_dir(instances) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        if name.to_str().is_some_and(|name| name.starts_with(PREFIX)) {
-            let _ = kernel::remove_directory(&entry.path());
-        }
+    for (path, _) in ours(instances) {
+        let _ = kernel::remove_directory(&path);
     }
+}
+
+/// Instances of recordings whose process is gone, as far as the numbers of processes show: the kernel traces for them until the next
+/// recording begins, or until they are removed. Nothing is written.
+pub fn left_behind() -> Vec<PathBuf> {
+    let root = PLACES.iter().map(Path::new).find(|place| place.join("instances").is_dir());
+    root.map(|root| without_process(&root.join("instances"), Path::new("/proc"))).unwrap_or_default()
+}
+
+fn without_process(instances: &Path, processes: &Path) -> Vec<PathBuf> {
+    ours(instances).filter(|(_, process)| !processes.join(process).exists()).map(|(path, _)| path).collect()
+}
+
+/// Each instance that a recording of ours made, and the number of its process.
+fn ours(instances: &Path) -> impl Iterator<Item = (PathBuf, String)> {
+    fs::read_dir(instances).into_iter().flatten().flatten().filter_map(|entry| {
+        let process = entry.file_name().to_str()?.strip_prefix(PREFIX)?.to_owned();
+        Some((entry.path(), process))
+    })
 }
 
 /// An error of the system at a file of the kernel.
@@ -201,7 +216,20 @@ fn at(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> RecordErro
 
 #[cfg(test)]
 mod tests {
-    use super::lost;
+    use std::fs;
+
+    use super::{lost, without_process};
+
+    #[test]
+    fn instances_whose_process_is_gone_were_left_behind() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [instances, processes] = ["instances", "proc"].map(|name| folder.path().join(name));
+        for path in ["instances/plimsoll-7", "instances/plimsoll-8", "instances/others-9", "proc/7"] {
+            fs::create_dir_all(folder.path().join(path)).expect("made");
+        }
+        assert_eq!(without_process(&instances, &processes), [instances.join("plimsoll-8")]);
+        assert!(without_process(&folder.path().join("none"), &processes).is_empty());
+    }
 
     #[test]
     fn whatever_the_ring_buffer_did_not_keep_is_counted() {
