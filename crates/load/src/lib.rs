@@ -238,6 +238,8 @@ impl<O> TargetFor<O> for Idle<'_, O> {
 }
 
 #[cfg(test)]
+mod chained_tests;
+#[cfg(test)]
 mod postgres_tests;
 #[cfg(test)]
 mod share_tests;

@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use model::workload::{After, DueNext};
 
 /// Operations that wait, of all chains of a lane. With more, nothing else is drawn: memory is bounded, and the load is late.
-const MAX_WAITING: usize = 1 << 20;
+pub(super) const MAX_WAITING: usize = if cfg!(test) { 1 << 7 } else { 1 << 20 };
 
 /// The chains of one lane.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use targets::{
     TargetError, TargetFor,
 };
 
-fn plan(sessions: u32) -> StepPlan<SlobShape> {
+pub(super) fn plan(sessions: u32) -> StepPlan<SlobShape> {
     StepPlan {
         index: 0,
         label: "test".to_owned(),
