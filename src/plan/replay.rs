@@ -25,6 +25,11 @@ const MAX_JOBS: u32 = 1_024;
 /// Threads of a replay as fast as possible: more begin one after the other, in a warm-up whose requests would not count.
 const MAX_FAST_JOBS: u32 = 64;
 
+/// So long a target may stand still while each request that falls due has a buffer.
+const STANDS_STILL_S: usize = 30;
+/// Buffers of a load that needs fewer.
+const FEW: u32 = 64;
+
 /// What the user requests.
 #[derive(Debug, Clone)]
 pub struct ReplayRequest {
@@ -205,9 +210,18 @@ impl ReplayPlan {
     fn depth(&self) -> u32 {
         let usual = match self.depth {
             Some(recorded) if self.request.is_fast => (recorded.ceil() as u32).clamp(1, MAX_DEPTH),
-            _ => open_loop_depth(self.largest_bytes),
+            _ => open_loop_depth(self.largest_bytes).min(self.most_due().max(FEW)),
         };
         self.request.depth.unwrap_or(usual).max(self.request.jobs.saturating_mul(self.request.share.parts))
+    }
+
+    /// Requests that fall due while a target stands still, at the largest multiple.
+    fn most_due(&self) -> u32 {
+        let in_a_row = |seconds: &[u32]| seconds.iter().map(|count| u64::from(*count)).sum::<u64>();
+        let by_second = &self.load.by_second;
+        let most = by_second.windows(STANDS_STILL_S.min(by_second.len()).max(1)).map(in_a_row).max().unwrap_or(0);
+        let times = self.request.times.named().into_iter().fold(1.0, f64::max);
+        (most as f64 * times).ceil() as u32
     }
 
     /// Multiples as rates, which is how steps are judged and searched for.

@@ -459,6 +459,16 @@ fn a_window_beyond_the_end_ends_with_the_trace() {
     let words = ["io", "replay", "a.trace", "--path", "sim:clock=simulated", "--window", "1s..1h"];
     let plan = place.done(&[&words[..], &["--dry-run"]].concat());
     assert!(plan.stdout.contains("a.trace in 999 ms: 750 reads, 250 writes"), "{plan}");
+    // All that fall due while a target stands still have a buffer, and no more are made than that.
+    let slots = |more: &[&str]| -> u32 {
+        let plan = place.done(&[&words[..5], more, &["--dry-run"]].concat()).stdout;
+        let most = plan.rsplit_once("at most ").and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
+        most.unwrap_or_else(|| panic!("{plan}"))
+    };
+    assert_eq!(slots(&["--window", "1s..1010ms"]), 64);
+    let hundred = slots(&["--window", "1s..1100ms"]);
+    assert!((95..=105).contains(&hundred) && slots(&["--window", "1s..1100ms", "--times", "1,4"]) == hundred * 4);
+    assert_eq!(slots(&["--times", "2"]), 1_024);
     refused(&place.run(&[&words[..], &["--jobs", "2000"]].concat()), "2000 threads");
 }
 
