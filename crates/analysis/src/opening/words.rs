@@ -155,23 +155,34 @@ impl Carried {
         words[..1].to_lowercase() + &words[1..]
     }
 
-    /// Its rate, with what else says how much that is.
-    fn rate(&self) -> String {
+    /// Its rate, and what else says how much that is.
+    fn rates(&self) -> (String, Option<String>) {
         let beside = match (self.megabytes_per_s, self.misses_per_s) {
-            (Some(rate), _) => format!(" ({} MB/s)", number(rate)),
-            (None, Some(rate)) => format!(" ({} buffer misses/s)", number(rate)),
-            (None, None) => String::new(),
+            (Some(rate), _) => Some(format!("{} MB/s", number(rate))),
+            (None, Some(rate)) => Some(format!("{} buffer misses/s", number(rate))),
+            (None, None) => None,
         };
-        format!("{} {}{beside}", number(self.per_s), self.unit.words())
+        (format!("{} {}", number(self.per_s), self.unit.words()), beside)
+    }
+
+    fn rate(&self) -> String {
+        let (rate, beside) = self.rates();
+        beside.map_or(rate.clone(), |beside| format!("{rate} ({beside})"))
+    }
+
+    /// The same within brackets.
+    fn rate_beside(&self) -> String {
+        let (rate, beside) = self.rates();
+        [Some(rate), beside].into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 
     /// The same as a multiple of a production's, where it is like one.
     pub(super) fn rate_of_production(&self) -> String {
-        let rate = self.rate();
+        let rate = self.rate_beside();
         match &self.multiple {
             Some(Multiple { of, times: 1.0, .. }) => format!("{of} ({rate})"),
             Some(Multiple { of, times, .. }) => format!("{} times {of} ({rate})", multiple(*times)),
-            None => rate,
+            None => self.rate(),
         }
     }
 
@@ -185,6 +196,7 @@ impl Carried {
             Claim::Most { not_per_s: Some(not), .. } => match &self.multiple {
                 Some(Multiple { of, times, not_times: Some(not_times) }) => {
                     let (times, not_times) = (multiple(*times), multiple(*not_times));
+                    let rate = self.rate_beside();
                     format!("Sustains {times} but not {not_times} times {of} ({rate}){latency}{series}")
                 }
                 _ => format!("Sustains {} but not {} {unit}{latency}{series}", number(self.per_s), number(*not)),
