@@ -13,8 +13,10 @@ pub use words::words;
 
 use super::doubts::hung;
 use super::generator::own_lag_p99_ns;
+use super::opening::{before, says_why};
 use super::{
-    Ceiling, Finding, Limit, ServerFinding, Severity, Stops, UsedBy, VerdictOutcome, is_measured, is_on_server,
+    Ceiling, Finding, Limit, ServerFinding, Severity, Stops, UsedBy, VerdictOutcome, Vocabulary, is_measured,
+    is_on_server,
 };
 use crate::sending::behind;
 use crate::{Figures, Search, SearchPlan, Verdict};
@@ -35,6 +37,8 @@ pub struct Check {
     pub demands: Demands,
     /// Of what.
     pub place: String,
+    /// What must be known before the answer, such as that commits may be lost.
+    pub before: Option<String>,
     /// Yes, no, or neither.
     pub answer: Carries,
     /// What came of exactly what was asked, in the step that the answer rests on; empty if none was measured.
@@ -200,6 +204,7 @@ impl Check {
         let knows_room = deciding.is_some() && (answer == Carries::Yes || matches!(answer, Carries::No(_)));
         Some(Self {
             place,
+            before: before(findings),
             kinds: deciding.map(|step| kinds::reached(run, step, &demands, 1.0)).unwrap_or_default(),
             window: Nanos(tried.all_at(1.0).map(|(step, _)| step.window.duration_ns).max().unwrap_or(0)),
             met: tried.met(),
@@ -433,7 +438,8 @@ fn why(run: &Run, step: &Step, demands: &Demands, outcome: VerdictOutcome) -> St
 /// Who used up the processors that load generator and server share, unless it was the load generator.
 fn processors_of_server(run: &Run, step: &Step) -> Option<Stops> {
     let found = Stops::processors(run, step).filter(|_| is_on_server(step))?;
-    matches!(found, Stops::Processors { by: UsedBy::Server | UsedBy::Others, .. }).then_some(found)
+    let is_of_others = |by: &UsedBy| matches!(by, UsedBy::Server | UsedBy::Others | UsedBy::Hypervisor);
+    matches!(&found, Stops::Processors { by, .. } if is_of_others(by)).then_some(found)
 }
 
 fn shortfall(run: &Run, step: &Step, demands: &Demands, outcome: VerdictOutcome) -> Shortfall {
@@ -484,7 +490,10 @@ fn room(run: &Run, demands: &Demands, findings: &[Finding], tried: &Tried<'_>) -
         let reaches = |found: &Ceiling| rate >= NEAR_CEILING * found.per_s || found.steps.contains(&step.label);
         let ceiling = ceiling.filter(reaches);
         // Where its sessions spend their time says more of a server than a rate that grows no further.
-        let of_server = if is_on_server(step) { Stops::of(run, step) } else { None };
+        // Operations that failed are why it was missed, whatever the others waited for.
+        let is_sound = is_on_server(step) && kinds::errors(step) == 0;
+        let says_why = |stops: &Stops| says_why(stops, Vocabulary::of(run), findings, Some(&step.label));
+        let of_server = if is_sound { Stops::of(run, step).filter(says_why) } else { None };
         Some(match (of_server, ceiling) {
             (Some(stops), _) => Stopped::Server(stops),
             (None, Some(found)) => Stopped::Ceiling(Box::new(found)),

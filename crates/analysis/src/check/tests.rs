@@ -99,6 +99,28 @@ fn what_the_sessions_of_a_server_wait_for_stands_in_the_first_line() {
         "{lines:?}"
     );
     assert!(lines.iter().any(|line| line.starts_with("To change it: give the server a larger cache")), "{lines:?}");
+    let first = |change: &dyn Fn(&mut Step)| {
+        let mut changed = run.clone();
+        changed.steps.iter_mut().for_each(change);
+        self::lines(&changed).remove(0)
+    };
+    let failed = first(&|step| step.counters.errors = Some(3));
+    assert!(failed.ends_with("because 3 operations failed."), "what the others waited for is not why: {failed}");
+    let cached = first(&|step| {
+        let counters = &mut step.servers[0].counters;
+        (counters.buffer_misses, counters.page_cache_hits) = (Some(2_000), Some(900));
+    });
+    assert!(!cached.contains("storage"), "the page cache answered much of it: {cached}");
+}
+
+#[test]
+fn that_commits_may_be_lost_stands_before_the_answer_of_a_check() {
+    let mut run = with_commits(2_000, 1_000);
+    on_server(&mut run, "CPU", SessionState::Processor);
+    run.steps[0].counters.commits = Some(12_000);
+    run.target.facts.server.settings = [("fsync".to_owned(), "off".to_owned())].into();
+    let check = Check::of(&run, &analyse_asked(&run, None)).unwrap();
+    assert_eq!((check.before.as_deref(), &check.answer), (Some("Commits may be lost (fsync=off). "), &Carries::Yes));
 }
 
 #[test]

@@ -374,7 +374,7 @@ fn of_sessions(run: &Run, findings: &[Finding], carried: &Carried, found: Option
         Vocabulary::Sessions | Vocabulary::Requests => return None,
     }
     let stopped = |stops| StoppedBy::Sessions(stops, words);
-    let is_said = |stops: &Stops| words == Vocabulary::Users || says_why(stops, from_cache(findings, carried).as_ref());
+    let is_said = |stops: &Stops| says_why(stops, words, findings, carried.step.as_deref());
     let is_seen = matches!(carried.claim, Claim::Seen | Claim::Steady { .. });
     if is_seen
         && matches!(found, None | Some(StoppedBy::Nothing))
@@ -398,12 +398,25 @@ fn of_sessions(run: &Run, findings: &[Finding], carried: &Carried, found: Option
     stops.filter(is_said).map(stopped)
 }
 
+/// Reads of which a page cache answered this share are not waits for storage.
+const MOSTLY_CACHED: f64 = 0.5;
+
 /// Whether what sessions on a server wait for says why its rate is no higher. Who sends reads in batches is outside between them, and what a page
-/// cache may have answered is no storage.
-fn says_why(stops: &Stops, from_cache: Option<&FromCache>) -> bool {
+/// cache may have answered is no storage. Users do more than read, so that little of a page cache leaves their cause as it is.
+pub(crate) fn says_why(stops: &Stops, words: Vocabulary, findings: &[Finding], step: Option<&str>) -> bool {
+    let is_of_users = words == Vocabulary::Users;
+    let concerns = |steps: &[String]| step.is_some_and(|step| steps.iter().any(|known| known == step));
+    let is_cached = |finding: &Finding| match finding {
+        Finding::Server(ServerFinding::PageCacheServed { steps, share, .. }) => {
+            concerns(steps) && (!is_of_users || *share >= MOSTLY_CACHED)
+        }
+        Finding::Server(ServerFinding::PageCacheUnknown { steps, .. }) => concerns(steps) && !is_of_users,
+        _ => false,
+    };
     match stops {
-        Stops::Outside { is_sure, .. } => *is_sure,
-        Stops::Reads { .. } => !matches!(from_cache, Some(FromCache::PageCache { .. } | FromCache::PageCacheUnknown)),
+        Stops::Outside { is_sure, .. } => is_of_users || *is_sure,
+        Stops::Reads { .. } => !findings.iter().any(is_cached),
+        Stops::Several(all) => all.iter().all(|one| says_why(one, words, findings, step)),
         _ => true,
     }
 }
@@ -487,7 +500,7 @@ fn log_checkpoints(run: &Run, findings: &[Finding], carried: &Carried) -> Option
 }
 
 /// What whoever reads the answer must know first.
-fn before(findings: &[Finding]) -> Option<String> {
+pub(crate) fn before(findings: &[Finding]) -> Option<String> {
     let lost = findings.iter().find_map(|finding| match finding {
         Finding::Server(ServerFinding::LosesCommits { settings }) => {
             Some(format!("Commits may be lost ({}). ", settings.join(", ")))

@@ -118,6 +118,8 @@ pub struct Processors {
     pub used: f64,
     /// Share of the time that processors were not idle; time that the hypervisor took counts as not idle.
     pub busy: Option<f64>,
+    /// Share of the time that the hypervisor took while processors were wanted.
+    pub stolen: Option<f64>,
     /// Share of the time that processors were idle while storage was waited for.
     pub io_wait: Option<f64>,
     /// Share of the time used that the load generator used.
@@ -140,6 +142,7 @@ impl Processors {
         Some(Self {
             used,
             busy: cpu.free_ns().and_then(of_all).map(|idle| 1.0 - idle),
+            stolen: steal_ns.and_then(of_all),
             io_wait: iowait_ns.and_then(of_all),
             generator: figures.processors_busy().and_then(share),
             server: Served::of(run, step).processors().and_then(share),

@@ -9,7 +9,8 @@ use super::{Classes, ENOUGH_LOOKS, EXHAUSTED, Processors};
 use crate::Figures;
 use crate::generator::wanted_share;
 use crate::message::list;
-use model::record::{Run, Step, Term, Throttled};
+use model::record::{Run, SessionState, Step, Term, Throttled};
+use model::shown::shown;
 use model::units::{Nanos, group_thousands, percent};
 
 /// What transactions spend this share of their time on stops them, or is where most of it goes.
@@ -24,14 +25,18 @@ const OFTEN: f64 = 0.1;
 const BUSY: f64 = 0.5;
 
 /// Transactions under way on average, by where they are. Unknown parts are none, and then so is what is left.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 struct Spent {
     all: f64,
     /// Ready to run, without a processor.
     ready: Option<f64>,
+    /// On a processor or ready for one, as far as that is known.
+    processors: f64,
     reads: f64,
     log: f64,
     locks: f64,
+    /// The wait that most were found in of those that have no class here, by the server's name for it.
+    named: Option<(String, f64)>,
     /// Outside of the server.
     outside: f64,
 }
@@ -45,8 +50,21 @@ impl Spent {
             return None;
         }
         let classes = Classes::of(served, step.load.sessions.map_or(0.0, f64::from));
-        let [reads, log, locks] = [classes.reads, classes.log, classes.locks].map(|range| range.likely);
-        let reading = classes.reading(served);
+        // What a log or a lock is waited for besides commits and rows, a standby or a new page of a file, is its own cause.
+        let beside = |found: &&str| match served.state(found) {
+            SessionState::Log | SessionState::Other => true,
+            SessionState::Lock => !is_of_rows(found),
+            _ => false,
+        };
+        let named: Vec<(&str, f64)> = served.doing().into_iter().filter(|(found, _)| beside(found)).collect();
+        let of =
+            |state| named.iter().filter(|(found, _)| served.state(found) == state).map(|(_, mean)| mean).sum::<f64>();
+        let reads = classes.reads.likely;
+        let log = (classes.log.likely - of(SessionState::Log)).max(0.0);
+        let locks = (classes.locks.likely - of(SessionState::Lock)).max(0.0);
+        let named = named.into_iter().max_by(|one, other| one.1.total_cmp(&other.1));
+        let named = named.map(|(found, mean)| (found.to_owned(), mean));
+        let reading = classes.reading(served, step.host_cpu.as_ref());
         let (reads, waiting) = (reads + reading, classes.waiting() + reading);
         let running = served.processors();
         // Who was woken still counts as waiting until he runs.
@@ -58,7 +76,7 @@ impl Spent {
         let outside = (all - waiting - at_processors).max(0.0);
         // A sample can find more at work than there are: then shares are of these.
         let all = all.max(waiting + at_processors.min(seen));
-        Some(Self { all, ready, reads, log, locks, outside })
+        Some(Self { all, ready, processors: at_processors, reads, log, locks, named, outside })
     }
 }
 
@@ -107,6 +125,13 @@ pub enum Stops {
         /// Share of the time of transactions.
         share: f64,
     },
+    /// Sessions wait for something that only the server's name for it says.
+    Waits {
+        /// Share of the time of transactions.
+        share: f64,
+        /// That name, such as `IPC:SyncRep`.
+        event: String,
+    },
     /// The server had nothing to do for transactions that were under way.
     Outside {
         /// Share of the time of transactions.
@@ -126,6 +151,8 @@ pub enum UsedBy {
     Server,
     /// The load generator.
     Generator,
+    /// The hypervisor, which gave them to other machines.
+    Hypervisor,
     /// Neither of them alone, but both together.
     Both,
     /// Other programs on the machine, or these besides.
@@ -140,8 +167,8 @@ impl Stops {
     pub(crate) fn of(run: &Run, step: &Step) -> Option<Self> {
         let processors = Self::processors(run, step);
         match processors {
-            // Who stands behind others' programs may still wait for something of his own.
-            Some(Self::Processors { by: UsedBy::Others, .. }) => {
+            // Who stands behind others may still wait for something of his own.
+            Some(Self::Processors { by: UsedBy::Others | UsedBy::Hypervisor, .. }) => {
                 let quota = Self::quota(run, step).filter(Self::is_mostly_held_back);
                 quota.or_else(|| Self::waits(run, step)).or(processors)
             }
@@ -157,33 +184,39 @@ impl Stops {
 
     /// Only if it is processors.
     pub(crate) fn processors(run: &Run, step: &Step) -> Option<Self> {
-        let Processors { busy, server, generator, .. } = Processors::of(run, step)?;
+        let Processors { busy, stolen, server, generator, .. } = Processors::of(run, step)?;
         let busy = busy.filter(|busy| *busy >= EXHAUSTED)?;
         let generator = generator?;
         let others = server.map(|server| (1.0 - server - generator).max(0.0));
         let by = match server {
+            _ if stolen >= Some(OTHERS) => UsedBy::Hypervisor,
             _ if others >= Some(OTHERS) => UsedBy::Others,
             Some(server) if server >= MAINLY => UsedBy::Server,
             _ if generator >= MAINLY => UsedBy::Generator,
             Some(_) => UsedBy::Both,
             None => UsedBy::Unknown,
         };
+        let others = if by == UsedBy::Hypervisor { stolen } else { others };
         Some(Self::Processors { busy, by, others })
     }
 
     fn quota(run: &Run, step: &Step) -> Option<Self> {
         let served = Served::of(run, step);
-        let Throttled { periods, throttled_periods, .. } = served.throttled()?;
+        let Throttled { periods, throttled_periods, throttled_ns } = served.throttled()?;
         let spent = Spent::of(step, &served)?;
-        let share = spent.ready? / spent.all;
+        // All that were under way may have been held back while the quota was used up, and no longer. What they were ready for besides was
+        // taken by others.
+        let held_back = throttled_ns as f64 / 1e9 / Figures(step).seconds();
+        let share = (spent.ready? / spent.all).min(held_back);
         let is_often = throttled_periods as f64 >= OFTEN * periods as f64 && throttled_periods > 0;
-        let is_most = [spent.reads, spent.log, spent.locks].iter().all(|wait| wait / spent.all <= share);
+        let named = spent.named.map_or(0.0, |(_, mean)| mean);
+        let is_most = [spent.reads, spent.log, spent.locks, named].iter().all(|wait| wait / spent.all <= share);
         (is_often && is_most && share >= MOST).then_some(Self::Quota { share, periods, throttled_periods })
     }
 
     fn waits(run: &Run, step: &Step) -> Option<Self> {
         let served = Served::of(run, step);
-        let Spent { all, reads, log, locks, outside, .. } = Spent::of(step, &served)?;
+        let Spent { all, processors, reads, log, locks, named, outside, .. } = Spent::of(step, &served)?;
         let ns = |ns: f64| Nanos(ns as u64);
         let mut waits = vec![
             Self::Commits {
@@ -194,9 +227,11 @@ impl Stops {
             Self::Locks { share: locks / all, wait: served.mean_lock_wait_ns().map(ns) },
             Self::Reads { share: reads / all },
         ];
+        waits.extend(named.map(|(event, mean)| Self::Waits { share: mean / all, event }));
         waits.sort_by(|one, other| other.share().total_cmp(&one.share()));
         let most = waits.first()?.share();
-        if most < MOST || most < outside / all {
+        // What is less than the time at work or on the way is not what stops them.
+        if most < MOST || most < outside.max(processors) / all {
             return None;
         }
         // Each look at a session is a draw, so that a share is known to two standard errors of one.
@@ -223,6 +258,7 @@ impl Stops {
             | Self::Commits { share, .. }
             | Self::Locks { share, .. }
             | Self::Reads { share }
+            | Self::Waits { share, .. }
             | Self::Outside { share, .. } => *share,
             Self::Several(waits) => waits.iter().map(Self::share).sum(),
         }
@@ -236,12 +272,16 @@ impl Stops {
                 "processors".to_owned(),
                 Some(format!("{} % busy, {} of that by other programs", percent(*busy), whole(*others))),
             ),
+            Self::Processors { by: UsedBy::Hypervisor, busy, others: Some(stolen) } => (
+                "processors".to_owned(),
+                Some(format!("{} % busy, {} of the time taken by the hypervisor", percent(*busy), whole(*stolen))),
+            ),
             Self::Processors { by, busy, .. } => {
                 let whose = match by {
                     UsedBy::Server => "the server's processors",
                     UsedBy::Generator => "the load generator's processors",
                     UsedBy::Both => "the processors that server and load generator share",
-                    UsedBy::Others | UsedBy::Unknown => "the processors of this machine",
+                    UsedBy::Others | UsedBy::Hypervisor | UsedBy::Unknown => "the processors of this machine",
                 };
                 (whose.to_owned(), Some(format!("{} % busy", percent(*busy))))
             }
@@ -254,6 +294,7 @@ impl Stops {
             }
             Self::Locks { wait, .. } => ("locks of rows".to_owned(), wait.map(|wait| format!("waits of {wait} each"))),
             Self::Reads { .. } => alone("reads from storage"),
+            Self::Waits { event, .. } => (format!("waits that the server calls `{}`", shown(event)), None),
             Self::Outside { is_sure: true, .. } => alone("the way to the server and back"),
             Self::Outside { is_sure: false, .. } => {
                 alone("the way to the server and back, or processors that it waits for")
@@ -313,6 +354,10 @@ impl Stops {
             Self::Reads { .. } => {
                 format!("Transactions of {step} waited most for blocks from storage, {share} % of their time.")
             }
+            Self::Waits { event, .. } => format!(
+                "Transactions of {step} waited most for what the server calls `{}`, {share} % of their time.",
+                shown(event)
+            ),
             Self::Outside { is_sure, .. } => format!(
                 "Transactions of {step} were outside of the server for {share} % of their time: on the way there and back{}.",
                 if *is_sure { "" } else { ", or waiting for processors of the server that cannot be seen from here" }
@@ -326,6 +371,9 @@ impl Stops {
         match self {
             Self::Processors { by: UsedBy::Server, .. } => {
                 "For more transactions give the server more or faster processors.".to_owned()
+            }
+            Self::Processors { by: UsedBy::Hypervisor, .. } => {
+                "Use a machine whose processors are not shared with others (dedicated vCPUs).".to_owned()
             }
             Self::Processors { by: UsedBy::Others, .. } => "End what else is working on this machine.".to_owned(),
             Self::Processors { by: UsedBy::Unknown, .. } => {
@@ -342,6 +390,13 @@ impl Stops {
                 "Fewer users meet in larger data (`--scale`); look for a session that holds locks for long.".to_owned()
             }
             Self::Reads { .. } => "Give the server a larger cache, or its data faster storage.".to_owned(),
+            Self::Waits { event, .. } if event.ends_with(":SyncRep") => {
+                "Commits wait for a standby (`synchronous_standby_names`): measure the network to it and its storage."
+                    .to_owned()
+            }
+            Self::Waits { event, .. } => {
+                format!("Look `{}` up among the wait events in the server's manual.", shown(event))
+            }
             Self::Outside { .. } => {
                 "Measure that way by itself: `plimsoll net serve` there, `plimsoll net run --to HOST` here; look for a shaper, a \
                  distant server or a pooler between."
@@ -350,6 +405,12 @@ impl Stops {
             Self::Several(waits) => waits.iter().map(Self::advice).collect::<Vec<_>>().join(" "),
         }
     }
+}
+
+/// Whether a lock that sessions were found waiting for is of rows. PostgreSQL's are `tuple`, `transactionid` and `spectoken`, Oracle's `TX`.
+/// InnoDB's waits for rows have no name of their own, and those that have one are for tables.
+fn is_of_rows(found_in: &str) -> bool {
+    ["tuple", "transactionid", "spectoken", "enq: TX", "row"].iter().any(|of_rows| found_in.contains(of_rows))
 }
 
 /// A share in whole percents.
@@ -366,7 +427,7 @@ mod tests {
     use super::*;
     use crate::server::Classes;
     use model::record::sample::servers;
-    use model::record::{Activity, SessionState, states};
+    use model::record::{Activity, states};
 
     #[test]
     fn waits_for_rows_that_a_server_only_times_are_taken_from_what_looks_like_work() {

@@ -257,3 +257,74 @@ fn what_comes_next_is_processors_where_they_are_not_far_off() {
     let used_up = next(0.99);
     assert!(used_up.contains("commits") && used_up.ends_with("; processors are at their end as well."), "{used_up}");
 }
+
+#[test]
+fn a_wait_is_no_cause_beside_more_time_at_processors_and_may_have_a_name_of_its_own() {
+    let (cpu, log, other) = (SessionState::Processor, SessionState::LogWrite, SessionState::Other);
+    let seen = |running, event, state, waiting| {
+        stops(&of_users(&[("CPU", cpu, running), ("IO:WALSync", log, 310), (event, state, waiting)], |_| ()))
+    };
+    assert_eq!(seen(690, "IPC:Idle", other, 0), None, "most of the time they ran");
+    assert!(matches!(seen(200, "IPC:Idle", other, 0), Some(Stops::Commits { .. })));
+    let named = |event, state| seen(100, event, state, 590).unwrap();
+    let latch = named("LWLock:BufferContent", other);
+    assert_eq!(
+        latch.words(),
+        "waits that the server calls `LWLock:BufferContent` (59.0 % of the time of transactions)"
+    );
+    assert!(latch.advice().contains("in the server's manual"), "{}", latch.advice());
+    // A standby, and the end of a file, are neither the log's storage nor rows.
+    let standby = named("IPC:SyncRep", SessionState::Log);
+    assert!(matches!(standby, Stops::Waits { .. }) && standby.advice().contains("standby"), "{standby:?}");
+    assert!(matches!(named("Lock:extend", SessionState::Lock), Stops::Waits { .. }));
+    assert!(matches!(named("Lock:transactionid", SessionState::Lock), Stops::Locks { .. }));
+}
+
+#[test]
+fn time_that_the_hypervisor_took_is_no_work_of_the_server() {
+    let stolen = |share: f64| {
+        stops(&not_at_work(|step, all_ns| {
+            let cpu = |share: f64| CpuTime { user_ns: (share * all_ns) as u64, ..CpuTime::default() };
+            let stolen_ns = (share * all_ns) as u64;
+            step.host_cpu =
+                Some(CpuTime { iowait_ns: Some(0), steal_ns: Some(stolen_ns), idle_ns: Some(0), ..cpu(1.0 - share) });
+            (step.servers[0].cpu, step.process_cpu) = (Some(cpu(0.9 - share)), Some(cpu(0.1)));
+        }))
+        .unwrap()
+    };
+    assert_eq!(stolen(0.05).words(), "the server's processors (100.0 % busy)");
+    let half = stolen(0.5);
+    assert_eq!(half.words(), "processors (100.0 % busy, 50 % of the time taken by the hypervisor)");
+    assert!(half.advice().contains("not shared"), "{}", half.advice());
+}
+
+#[test]
+fn a_quota_is_not_blamed_for_more_time_than_it_held_the_server_back() {
+    let run = not_at_work(|step, _| {
+        let window_ns = step.window.duration_ns;
+        step.servers[0].run_delay_ns = Some(8 * window_ns);
+        step.servers[0].throttled =
+            Some(Throttled { periods: 100, throttled_periods: 20, throttled_ns: window_ns / 10 });
+    });
+    assert!(!matches!(stops(&run), Some(Stops::Quota { .. })), "{:?}", stops(&run));
+}
+
+#[test]
+fn sessions_that_may_read_do_so_only_if_the_machine_waits_for_storage() {
+    let stopped = |waited: f64| {
+        stops(&of_users(&[("Sending data", SessionState::ProcessorOrRead, 900)], |step| {
+            let all_ns = (8 * step.window.duration_ns) as f64;
+            let cpu = |share: f64| CpuTime { user_ns: (share * all_ns) as u64, ..CpuTime::default() };
+            let [iowait_ns, idle_ns] = [waited, 0.8 - waited].map(|share| Some((share * all_ns) as u64));
+            step.host_cpu = Some(CpuTime { iowait_ns, idle_ns, ..cpu(0.2) });
+            let server = &mut step.servers[0];
+            (server.cpu, server.run_delay_ns) = (Some(cpu(0.01)), Some(1_000_000));
+            server.elapsed_ns = step.window.duration_ns;
+            server.activity.remove(&Activity::BlockReadNs);
+            server.counters.physical_reads = Some(100_000_000);
+            step.process_cpu = Some(cpu(0.02));
+        }))
+    };
+    assert!(matches!(stopped(0.7), Some(Stops::Reads { .. })), "{:?}", stopped(0.7));
+    assert_eq!(stopped(0.1), None, "who waits for a latch leaves processors idle");
+}
