@@ -62,14 +62,10 @@ impl Experiments {
     /// What a dry run says of them.
     pub(super) fn describe(self, described: DryRun) -> DryRun {
         let described = match self {
-            Self::WhereNeeded => described.fact(
-                "pulses",
-                format_args!(
-                    "{PULSES} after pauses of {PAUSE}, about {} in all, if the steps do not show whether a limiter or the device \
-                     holds the rate",
-                    Nanos(PULSES as u64 * TIME_OF_EACH.0 + REFERENCE.0.0 + REFERENCE.1.0)
-                ),
-            ),
+            Self::WhereNeeded => {
+                let time = Nanos(PULSES as u64 * TIME_OF_EACH.0 + REFERENCE.0.0 + REFERENCE.1.0);
+                described.fact("pulses", words(time))
+            }
             Self::WithoutPulses | Self::Never => described,
         };
         match self {
@@ -83,6 +79,13 @@ impl Experiments {
             Self::Never => described,
         }
     }
+}
+
+/// What pulses are and when they are sent, for a dry run.
+pub(super) fn words(time: Nanos) -> String {
+    format!(
+        "{PULSES} after pauses of {PAUSE}, about {time} in all, if the steps do not show whether a limiter or the device holds the rate"
+    )
 }
 
 /// Carries out the experiments that the steps so far call for, and writes down what came of them.

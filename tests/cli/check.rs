@@ -222,6 +222,7 @@ fn a_dry_run_makes_nothing() {
         let ended = place.run(&[&["check"], &demand[..], &["--size", "64M", "--dry-run", "."]].concat());
         let said = ended.stdout.clone();
         assert!(ended.code == Some(0) && said.contains("64 MiB") && said.contains("ask        1"), "{said}");
+        assert_eq!(said.contains("5 after pauses of"), demand[0] == "--reads", "what else is sent: {said}");
     }
     assert_eq!(fs::read_dir(place.path(".")).unwrap().count(), 0);
 }

@@ -80,7 +80,7 @@ pub(super) fn on(session: &Session<'_>, subject: &Subject) -> Result<Option<Reco
         let cache = environment::available_memory().map(|bytes| Cache { bytes, what, cure: None });
         cache.iter().for_each(|cache| note_on_cache(address, cache, size, least_memory));
     }
-    if session.is_dry_run(words.as_deref(), &described)? {
+    if session.is_dry_run(words.as_deref(), &described, Nanos(0))? {
         return Ok(None);
     }
     let Some(size) = size else { return load(session, address, &options).map(Some) };

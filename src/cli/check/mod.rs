@@ -139,7 +139,7 @@ fn say(arguments: &Arguments, recorded: Recorded, interrupt: &Interrupt) -> Resu
         Format::Json => say::json(&RunReport::new(&run, &findings))?,
         Format::Text => {
             let mut out = say::output();
-            for line in check.lines() {
+            for line in check.before.iter().map(|before| before.trim().to_owned()).chain(check.lines()) {
                 writeln!(out, "{line}")?;
             }
             let page = if written.is_ok() { format!("Page: {}   ", shown(&arguments.output)) } else { String::new() };

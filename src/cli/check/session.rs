@@ -8,11 +8,11 @@ use std::time::Instant;
 
 use super::left_behind::{self, LeftBehind, Note};
 use super::{Arguments, CheckTarget, database, storage};
-use crate::cli::Interrupt;
 use crate::cli::exit::Failure;
 use crate::cli::live::Steps;
 use crate::cli::recording::{NextStep, Recorded, Recording};
 use crate::cli::runner::{Landing, Outline};
+use crate::cli::{Interrupt, second_look};
 use crate::plan::check::{self as plan, MIN_WINDOW, Multiple, Pacing, SCAN_REQUEST, SCAN_TABLE};
 use analysis::check::{self, next_multiple};
 use load::{Compiled, StepPlan};
@@ -109,7 +109,7 @@ impl Session<'_> {
     }
 
     /// Whether only what would be done is to be said: says it.
-    pub(super) fn is_dry_run(&self, made: Option<&str>, load: &str) -> Result<bool, Failure> {
+    pub(super) fn is_dry_run(&self, made: Option<&str>, load: &str, second_look: Nanos) -> Result<bool, Failure> {
         if self.arguments.keeping.dry_run {
             let time = self.arguments.time.0;
             let pacing = self.pacing(self.time_left(), None).map_or(Nanos(0), |pacing| pacing.asked);
@@ -120,6 +120,7 @@ impl Session<'_> {
                 .facts("make", made)
                 .fact("load", load)
                 .fact("measure", measure)
+                .facts("pulses", (second_look > Nanos(0)).then(|| second_look::words(second_look)))
                 .print(None, false)?;
         }
         Ok(self.arguments.keeping.dry_run)

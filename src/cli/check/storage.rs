@@ -9,7 +9,8 @@ use crate::cli::exit::Failure;
 use crate::cli::io::arguments::Storage;
 use crate::cli::io::volume::{Intended, Prospect};
 use crate::cli::recording::Recorded;
-use crate::cli::{processors, say, second_look};
+use crate::cli::second_look::pulse;
+use crate::cli::{processors, say};
 use crate::plan::check::StorageCheck;
 use model::config::io::{Connections, DepthList, Durable, IoOptions, PageCache, Pattern, Redundancy, Verify, Volumes};
 use model::units::{Bytes, Nanos};
@@ -49,7 +50,8 @@ fn on(
     let at_once = check.reads_at_once(session.seed);
     let words = made.is_some().then(|| format!("a file of {}", Bytes(region_bytes)));
     let load = format!("raw storage, {:.0} requests/s of all kinds together", check.per_s());
-    if session.is_dry_run(words.as_deref(), &load)? {
+    let second_look = session.second_look(at_once.is_some());
+    if session.is_dry_run(words.as_deref(), &load, second_look)? {
         return Ok(None);
     }
     let left_behind = made.as_deref().map(|made| [false, true].map(|is_complete| made.left_behind(is_complete)));
@@ -71,12 +73,11 @@ fn on(
         landing: volume.landing(clock, Bytes(asked.block.bytes().into()), region_bytes, &asked.paths),
         reads_alone_per_s: None,
         scan_bytes: None,
-        second_look: session.second_look(at_once.is_some()),
+        second_look,
     };
-    let looks_again = opened.second_look > Nanos(0);
     let mut recording = session.run(opened, |multiple, pacing| check.step(multiple, pacing, session.seed))?;
-    if let Some(plan) = at_once.filter(|_| looks_again) {
-        second_look::pulse(&mut recording, volume.target(), &plan);
+    if let Some(plan) = at_once.filter(|_| second_look > Nanos(0)) {
+        pulse(&mut recording, volume.target(), &plan);
     }
     volume.note_of_the_load().into_iter().for_each(|note| recording.note(note));
     drop(volume);
