@@ -599,6 +599,16 @@ fn in_checks() {
         let words = ["check", &postgres, "--reads", "200000@20ms", "--for", "100s", "--size", "512M"];
         judge("nothing, 200,000 reads/s asked", "PostgreSQL", &[Cause::Processors], OTHERS, &words);
         for (on, scheme) in [("PostgreSQL", "pg"), ("MariaDB", "my")] {
+            let server = format!("{scheme}:{}", place.path(&format!("{scheme}-reads")));
+            // More than the memory of its machine, as far as the server can tell.
+            let words = ["check", &server, "--reads", "4000@20ms", "--for", "180s", "--size", "2G"];
+            let words = [&words[..], if scheme == "pg" { &["--host-memory", "256M"] } else { &[] }].concat();
+            place.group.limit(Counted::Requests, 2_000);
+            let right = [LIMIT, &[Cause::ServerStorage, Cause::Reads]].concat();
+            judge("2,000 requests/s", on, &right, OTHERS, &words);
+            place.group.limit(Counted::Requests, 0);
+        }
+        for (on, scheme) in [("PostgreSQL", "pg"), ("MariaDB", "my")] {
             let server = format!("{scheme}:{}", place.path(&format!("{scheme}-commits")));
             place.done(&["slob", "setup", "-s", "1", "SCALE=64M", "--target", &server]);
             place.group.limit(Counted::Requests, 60);

@@ -22,6 +22,9 @@ pub enum Cause {
     Commits,
     Locks,
     Reads,
+    /// A wait by the server's own name.
+    NamedWait,
+    Hypervisor,
     /// Between client and server.
     Outside,
     Generator,
@@ -31,7 +34,7 @@ pub enum Cause {
 }
 
 /// Words by which each is named, and what must not stand there besides.
-const NAMES: [(Cause, &[&str]); 19] = [
+const NAMES: [(Cause, &[&str]); 21] = [
     (Cause::Limit, &["by a limit at", "by a limit set", "an IOPS limit", "a throughput limit"]),
     (Cause::LimitOrDevice, &["by a limit or the device itself"]),
     (Cause::Before, &["before the device"]),
@@ -56,6 +59,8 @@ const NAMES: [(Cause, &[&str]); 19] = [
     (Cause::Commits, &["by commits", "went to commits"]),
     (Cause::Locks, &["locks of rows"]),
     (Cause::Reads, &["reads from storage"]),
+    (Cause::NamedWait, &["that the server calls"]),
+    (Cause::Hypervisor, &["by the hypervisor"]),
     (Cause::Outside, &["the way to the server and back"]),
     (
         Cause::Generator,
