@@ -1,5 +1,6 @@
 //! Replays beside fio's: when requests of a recorded trace reach the device, and what that costs.
 
+use std::collections::{HashMap, VecDeque};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -99,7 +100,7 @@ impl Bench {
         folder: &Path,
         device: &LoopDevice,
         round: usize,
-        expected: &[u64],
+        expected: &[(u64, u64)],
         replay: impl FnOnce() -> Result<(), Failure>,
     ) -> Result<Replayed, Failure> {
         let seen: PathBuf = folder.join(format!("seen-{round}.trace"));
@@ -110,12 +111,23 @@ impl Bench {
         ended(recorder)?;
         let found = arrivals(&seen)?;
         std::fs::remove_file(&seen)?;
-        let (first, from) = (found.first().copied().unwrap_or(0), expected.first().copied().unwrap_or(0));
-        let mut errors: Vec<u64> =
-            found.iter().zip(expected).map(|(found, expected)| (found - first).abs_diff(expected - from)).collect();
+        // By their places, from the end: a look at the device before the load is among what was seen.
+        let mut seen: HashMap<u64, VecDeque<u64>> = HashMap::new();
+        found.into_iter().for_each(|(at_ns, offset_bytes)| seen.entry(offset_bytes).or_default().push_back(at_ns));
+        let pairs: Vec<(u64, u64)> = expected
+            .iter()
+            .rev()
+            .filter_map(|(at_ns, offset_bytes)| Some((seen.get_mut(offset_bytes)?.pop_back()?, *at_ns)))
+            .collect();
+        let (first, from) = pairs.last().copied().unwrap_or_default();
+        let mut errors: Vec<i64> = pairs
+            .iter()
+            .map(|(found, expected)| *found as i64 - first as i64 - (*expected as i64 - from as i64))
+            .collect();
+        errors.iter_mut().for_each(|error| *error = error.abs());
         errors.sort_unstable();
         let error_us = errors.get(errors.len() * 99 / 100).map_or(f64::NAN, |ns| *ns as f64 / 1e3);
-        Ok(Replayed { error_us, cpu_s, requests: found.len() })
+        Ok(Replayed { error_us, cpu_s, requests: pairs.len() })
     }
 }
 
@@ -125,7 +137,7 @@ fn ended(mut recorder: Child) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Every request of 8 KiB: what looks at a device reads other lengths.
+/// Every 8 KiB of the requests: the kernel makes one of two neighbours that are sent at once.
 fn each(trace: &Path, mut take: impl FnMut(u64, u64)) -> Result<(), Failure> {
     let mut file = TraceFile::open(trace)?;
     let mut batch = Vec::new();
@@ -137,14 +149,18 @@ fn each(trace: &Path, mut take: impl FnMut(u64, u64)) -> Result<(), Failure> {
         }
         batch
             .iter()
-            .filter(|request| request.bytes == 8_192)
-            .for_each(|request| take(request.at_ns, request.offset_bytes));
+            .filter(|request| request.bytes.is_multiple_of(8_192) && request.bytes <= 65_536)
+            .flat_map(|request| {
+                (0..request.bytes / 8_192).map(|piece| (request.at_ns, request.offset_bytes + piece * 8_192))
+            })
+            .for_each(|(at_ns, offset_bytes)| take(at_ns, offset_bytes));
     }
 }
 
-fn arrivals(trace: &Path) -> Result<Vec<u64>, Failure> {
+/// When each came, and where.
+fn arrivals(trace: &Path) -> Result<Vec<(u64, u64)>, Failure> {
     let mut found = Vec::new();
-    each(trace, |at_ns, _| found.push(at_ns))?;
+    each(trace, |at_ns, offset_bytes| found.push((at_ns, offset_bytes)))?;
     Ok(found)
 }
 
