@@ -458,9 +458,10 @@ fn open_plateau(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
 }
 
 /// One load that sits at a published number, evenly, with requests that queue for it. A loop limited by latency at
-/// little depth can be as even, but seldom at such a number with such a queue; a sweep shows which it is.
+/// little depth can be as even, but seldom at such a number with such a queue; a sweep shows which it is. A simulated device is as even at
+/// any number.
 fn alone(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
-    if is_on_servers(run) {
+    if is_on_servers(run) || run.target.is_simulated() {
         return None;
     }
     let of = |step: &&&Step| rate(run, step).unwrap_or(0.0);
@@ -482,8 +483,8 @@ fn alone(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
         size if size >= LARGE_REQUEST_BYTES => (Limit::Throughput, Counted::Bytes, level.per_s * size),
         _ => (Limit::Requests, Counted::Requests, level.per_s),
     };
-    let like = Some(platforms::like(counted == Counted::Bytes, per_s, AT_PUBLISHED)?).filter(|like| may_be(run, like));
-    Some(Ceiling { like, spread: level.deviation, ..ceiling_by_seconds(run, series, &[step], limit)? })
+    let like = platforms::like(counted == Counted::Bytes, per_s, AT_PUBLISHED).filter(|like| may_be(run, like))?;
+    Some(Ceiling { like: Some(like), spread: level.deviation, ..ceiling_by_seconds(run, series, &[step], limit)? })
 }
 
 fn not_reached(run: &Run, series: &Series<'_>) -> Option<Ceiling> {

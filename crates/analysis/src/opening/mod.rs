@@ -26,7 +26,9 @@ use super::{
 use crate::generator::wanted_share;
 use crate::measured::is_one_load;
 use crate::message::list;
-use crate::{Failing, FleetFinding, GroupFinding, NotCompleted, PageCacheUse, Place, Processors, Severity, TimeParts};
+use crate::{
+    Failing, FleetFinding, GroupFinding, NotCompleted, PageCacheUse, Place, Processors, Severity, TimeParts, sending,
+};
 use model::record::{Level, Metric, Run, Step};
 use model::units::Nanos;
 
@@ -432,7 +434,7 @@ fn of_requests(run: &Run, carried: &Carried) -> Option<StoppedBy> {
     }
     let step = measured(run).find(|step| Some(&step.label) == carried.step.as_ref())?;
     // A rate that was requested and reached was stopped by nothing.
-    if step.load.rate_operations_per_s.is_some() {
+    if step.load.rate_operations_per_s.is_some() && sending::behind(step).is_none() {
         return None;
     }
     let is_idle = wanted_share(step).is_some_and(|share| share < MOST_OF_TIME);

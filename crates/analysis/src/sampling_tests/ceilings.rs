@@ -131,7 +131,10 @@ fn a_loop_limited_by_latency_is_never_capped() {
 fn a_single_step_is_capped_only_at_a_published_number() {
     let one = |noise: &mut Noise, rate: f64, deviation: f64, depth: u32, block_bytes: u64| {
         let counts = even(noise, rate, deviation);
-        ceiling(&io_run(vec![io_step(0, depth, block_bytes, &counts, 0)]))
+        let mut run = io_run(vec![io_step(0, depth, block_bytes, &counts, 0)]);
+        assert_eq!(ceiling(&run), None, "what is simulated is as even at any rate");
+        run.target.kind = Some(TargetKind::Block);
+        ceiling(&run)
     };
     for seed in 0..SEEDS {
         let noise = &mut Noise::new(seed);
