@@ -472,6 +472,21 @@ fn a_window_beyond_the_end_ends_with_the_trace() {
     refused(&place.run(&[&words[..], &["--jobs", "2000"]].concat()), "2000 threads");
 }
 
+#[test]
+fn parts_of_a_fleet_replay_each_request_once() {
+    let place = with_trace();
+    let words =
+        ["io", "replay", "a.trace", "--path", "sim:clock=simulated,service=100us,servers=9", "--quiet", "--json"];
+    let parts: Vec<[u64; 2]> = (0..3)
+        .map(|part| {
+            let run = place.done(&[&words[..], &["--part", &format!("{part}/3")]].concat()).run();
+            ["read", "write"].map(|kind| ended_of(&run["steps"][0], kind).0)
+        })
+        .collect();
+    assert!(parts.iter().flatten().all(|requests| *requests > 100), "{parts:?}");
+    assert_eq!([0, 1].map(|kind| parts.iter().map(|part| part[kind]).sum::<u64>()), [1_500, 500], "{parts:?}");
+}
+
 /// The operations of a step that ended in its window or were waited for, and how long 99 of 100 took from when they were due.
 fn ended_of(step: &Value, kind: &str) -> (u64, f64) {
     let of = |list: &str| step[list].as_array().into_iter().flatten().find(|one| one["kind"] == kind).cloned();
