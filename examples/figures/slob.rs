@@ -120,16 +120,7 @@ impl Bench {
     pub(crate) fn cached_reads(&self) -> Result<(), Failure> {
         let mut rates = Vec::new();
         for _ in 0..self.rounds {
-            // One schema of 1 GiB; the warm-up reads all of it.
-            let step =
-                self.slob(&["-s", "1", "-t", "1", "--lanes", "1", "--cache", "2G", "--warmup", "30s", "RUN_TIME=5"])?;
-            let per_second =
-                number(&step["counters"]["logical_reads"])? / number(&step["window"]["duration_ns"])? * 1e9;
-            let hits = number(&step["counters"]["cache_hits"])? / number(&step["counters"]["logical_reads"])?;
-            if hits < 0.999 {
-                return Err(format!("the warm-up left {:.2} % misses", (1.0 - hits) * 100.0).into());
-            }
-            rates.push(per_second);
+            rates.push(self.all_cached(&["30s", "60s", "120s"])?);
         }
         let rate = median(rates.into_iter());
         figure(&format!(
@@ -137,6 +128,21 @@ impl Bench {
             verdict(rate >= 4e6)
         ));
         Ok(())
+    }
+
+    /// Logical reads/s of one schema of 1 GiB, after the first of these warm-ups that reads all of it: a slow disk takes longer.
+    fn all_cached(&self, warmups: &[&str]) -> Result<f64, Failure> {
+        let mut missed = 1.0;
+        for warmup in warmups {
+            let sessions = ["-s", "1", "-t", "1", "--lanes", "1", "--cache", "2G", "--warmup", warmup, "RUN_TIME=5"];
+            let step = self.slob(&sessions)?;
+            let reads = number(&step["counters"]["logical_reads"])?;
+            missed = 1.0 - number(&step["counters"]["cache_hits"])? / reads;
+            if missed <= 0.001 {
+                return Ok(reads / number(&step["window"]["duration_ns"])? * 1e9);
+            }
+        }
+        Err(format!("a warm-up of {} left {:.2} % misses", warmups.last().unwrap_or(&""), missed * 100.0).into())
     }
 
     /// Peak memory with 4,096 sessions.

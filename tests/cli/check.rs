@@ -224,5 +224,7 @@ fn a_dry_run_makes_nothing() {
         assert!(ended.code == Some(0) && said.contains("64 MiB") && said.contains("ask        1"), "{said}");
         assert_eq!(said.contains("5 after pauses of"), demand[0] == "--reads", "what else is sent: {said}");
     }
+    let words = ["check", "--reads", "100@5ms", "--size", "64M", "--dry-run", "--no-experiments", "."];
+    assert!(!place.done(&words).stdout.contains("pulses"));
     assert_eq!(fs::read_dir(place.path(".")).unwrap().count(), 0);
 }

@@ -90,6 +90,10 @@ pub(super) struct Arguments {
     #[arg(long, help_heading = "Load")]
     prove: bool,
 
+    /// Leave out the pulses that distinguish a limit from the device
+    #[arg(long, help_heading = "Load")]
+    no_experiments: bool,
+
     #[command(flatten)]
     seed: SeedArg,
 

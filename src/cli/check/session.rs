@@ -169,7 +169,8 @@ impl Session<'_> {
 
     /// The time to keep for pulses, if there may be any.
     pub(super) fn second_look(&self, may_be: bool) -> Nanos {
-        if may_be && self.arguments.time.0 >= LONG_ENOUGH { SECOND_LOOK } else { Nanos(0) }
+        let is_wanted = may_be && !self.arguments.no_experiments && self.arguments.time.0 >= LONG_ENOUGH;
+        if is_wanted { SECOND_LOOK } else { Nanos(0) }
     }
 
     fn spent(&self) -> Nanos {
