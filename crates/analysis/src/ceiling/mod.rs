@@ -12,8 +12,8 @@ mod words;
 use super::seconds::{LeftOut, Level, Seconds};
 use super::traffic::{Counted, LARGE_REQUEST_BYTES, inside, operations_are_requests, request_bytes, requests};
 use super::{
-    Figures, GeneratorVerdict, SINGLE_BLOCK_READ, Series, ThreadsFlag, is_on_server, is_on_servers, nfs, sending,
-    server, volume_tag, wait,
+    Figures, GeneratorVerdict, LimitedBy, SINGLE_BLOCK_READ, Series, ThreadsFlag, is_on_server, is_on_servers, nfs,
+    sending, server, volume_tag, wait,
 };
 use crate::fingerprint;
 use crate::fingerprint::Edge;
@@ -357,6 +357,10 @@ fn neighbour(run: &Run, series: &Series<'_>, found: Option<&Ceiling>) -> Option<
         // A rate that seems to grow may do so because others left.
         _ => series.steps.last().copied().into_iter().collect(),
     };
+    // What the load generator had no time for, others did not take.
+    if steps.iter().any(|step| GeneratorVerdict::of(step).is_some_and(|own| own.limited_by == LimitedBy::Generator)) {
+        return None;
+    }
     let (mut with_others, mut all) = (0, 0);
     for seconds in steps.iter().map(|step| Seconds::of(run, step, judged(run))) {
         (with_others, all) = (with_others + seconds.with_others(), all + seconds.per_s.len());

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 
 use super::*;
-use model::record::{DeviceStats, TargetKind};
+use model::record::{DeviceStats, Generator, TargetKind};
 
 /// Seconds of sweeps on a virtual disk, as `plimsoll io sweep` recorded them on 22 November 2026 in a control group of which
 /// the kernel limited the requests or bytes. The competing reader had 128 requests of 8 KiB outstanding, for one to three
@@ -132,20 +132,27 @@ fn who_disturbed_is_measured_where_the_device_counts() {
 #[test]
 fn others_are_not_blamed_for_a_rate_that_does_not_follow_them() {
     // One load of large requests, others in each second, taking more in some than in others.
-    let beside_others = |counts: &[f64]| {
+    let beside_others = |counts: &[f64], slots: u32| {
         let mut step = io_step(0, 16, 1 << 20, counts, 0);
         step.devices = vec![device(0)];
         for (second, interval) in step.intervals.iter_mut().enumerate() {
             interval.devices = vec![device((counts[second] as u64 + [20, 45][second % 2]) << 20)];
         }
+        // Slots beyond the 16 that are in the device wait for a thread.
+        step.load.sessions = Some(slots);
+        let idle_session_ns = u64::from(slots - 16) * step.window.duration_ns;
+        step.generator = Some(Generator { idle_session_ns, ..Generator::default() });
         let mut run = io_run(vec![step]);
         run.target.kind = Some(TargetKind::Block);
         ceiling(&run).map(|found| found.limit)
     };
-    let held = beside_others(&[48.0, 48.0, 47.0, 48.0, 48.0, 48.0, 47.0, 48.0]);
+    let held = beside_others(&[48.0, 48.0, 47.0, 48.0, 48.0, 48.0, 47.0, 48.0], 16);
     assert!(!matches!(held, Some(Limit::Neighbour { .. })), "{held:?}");
-    let follows = beside_others(&[80.0, 48.0, 78.0, 51.0, 82.0, 47.0, 79.0, 50.0]);
+    let uneven = [80.0, 48.0, 78.0, 51.0, 82.0, 47.0, 79.0, 50.0];
+    let follows = beside_others(&uneven, 16);
     assert!(matches!(follows, Some(Limit::Neighbour { .. })), "{follows:?}");
+    let ours = beside_others(&uneven, 160);
+    assert!(!matches!(ours, Some(Limit::Neighbour { .. })), "the load generator kept most slots: {ours:?}");
 }
 
 /// How much of each second somebody else takes who comes for one to three seconds, a fifth of the time.
