@@ -153,6 +153,8 @@ pub(super) struct BatchDriver<'a, S: Shape> {
     operations: Vec<S::Operation>,
     /// Batches that failed since the last one that did not: in each of them one operation did.
     errors: u64,
+    /// What was under way was asked to end.
+    broken_off: bool,
     report: LaneReport,
 }
 
@@ -194,6 +196,7 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
             known: InOrder::new(part.sessions),
             operations: Vec::new(),
             errors: 0,
+            broken_off: false,
             report: LaneReport::default(),
         }
     }
@@ -211,11 +214,7 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
             // What ended only now is late as well: nobody knows any more when its operations ended.
             (Err(TargetError::Silent { waited_ns, .. }), Ok(()) | Err(TargetError::StillAtWork { .. })) => {
                 let late = self.sessions.iter().filter(|session| session.sent_ns.is_some());
-                let mut unended = Unended { waited_ns, ..Unended::default() };
-                late.for_each(|session| {
-                    unended.add(&Unended { operations: session.kinds.len() as u64, sessions: 1, waited_ns })
-                });
-                self.report.unended = Some(unended);
+                late.for_each(|session| add_unended(&mut self.report, session.kinds.len(), waited_ns));
                 Ok(self.report)
             }
             (result, abandoned) => result.and(abandoned).map(|()| self.report),
@@ -224,7 +223,6 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
 
     fn drive(&mut self, lane: &mut dyn BatchLane<S::Operation>) -> Result<(), TargetError> {
         let mut finished = Vec::new();
-        let mut broken_off = false;
         loop {
             let now = self.clock.now_ns();
             let closed_at_ns = self.timeline.closed_at_ns();
@@ -241,9 +239,9 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
             let is_sent = |session: &&SessionState<S>| session.sent_ns.is_some();
             self.under_way.set(self.sessions.iter().filter(is_sent).map(|session| session.kinds.len()).sum());
             let over_ns = now.saturating_sub(closed_at_ns);
-            if over_ns > BREAK_OFF_NS && !broken_off {
+            if over_ns > BREAK_OFF_NS && !self.broken_off {
                 lane.break_off();
-                broken_off = true;
+                self.broken_off = true;
             }
             if over_ns > GIVE_UP_NS {
                 let silent = self.sessions.iter().filter(|session| session.sent_ns.is_some()).count();
@@ -272,8 +270,10 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
             let ended = EndedOperation { kind, session, at_ns, block_touches, service_ns, response_ns: service_ns };
             recorder.advance(at_ns);
             if recorder.is_closed() {
-                // Of a batch those that began later are nobody's, and a failed one may have been broken off.
-                if !failed && done.ended_ns.saturating_sub(done.service_ns) < closed_at_ns {
+                // Those of a batch that began later were not due in the window. Of a failed one it is not known which did.
+                if failed {
+                    outstanding_of(&mut report.outstanding, S::Operation::KINDS[kind]).errors += 1;
+                } else if done.ended_ns.saturating_sub(done.service_ns) < closed_at_ns {
                     let late = outstanding_of(&mut report.outstanding, S::Operation::KINDS[kind]);
                     late.service.record(done.service_ns);
                     late.response.record(done.service_ns);
@@ -371,6 +371,13 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
         let number = self.first_session + index;
         let session = &mut self.sessions[index as usize];
         session.expected.learn_failure(session.kinds.len());
+        if self.broken_off {
+            // The end is ours and no error of the server, which had not done in all that time what it was sent.
+            let waited_ns = now.saturating_sub(self.timeline.closed_at_ns());
+            add_unended(&mut self.report, session.kinds.len(), waited_ns);
+            session.ended_ns = now;
+            return Ok(());
+        }
         let service_ns = now.saturating_sub(session.sent_ns.unwrap_or(now));
         let failed = session.kinds.iter().map(|&kind| Known {
             session: number,
@@ -389,6 +396,12 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
         }
         Ok(())
     }
+}
+
+/// Counts a batch of so many operations that had not ended so long after the window.
+fn add_unended(report: &mut LaneReport, operations: usize, waited_ns: u64) {
+    let unended = report.unended.get_or_insert_default();
+    unended.add(&Unended { operations: operations as u64, sessions: 1, waited_ns });
 }
 
 /// Something that happened at an instant.

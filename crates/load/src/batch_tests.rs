@@ -94,7 +94,16 @@ struct FakeLane {
     abandoned: bool,
     /// The server still works on what never ends.
     is_at_work: bool,
+    /// No operation begins in this time.
+    stall: std::ops::Range<u64>,
+    /// Whatever has not ended soon after it was asked to end is cancelled.
+    cancels: bool,
+    /// When each operation of each batch began and ended, and when that was known.
+    log: Vec<(Fate, u64, Vec<(u64, u64)>)>,
 }
+
+/// So long after it was asked to end a batch has ended.
+const CANCELLED_NS: u64 = 5 * MS;
 
 impl FakeLane {
     fn new(clock: Clock, quick_ns: u64) -> Self {
@@ -110,6 +119,9 @@ impl FakeLane {
             broken_off_ns: None,
             abandoned: false,
             is_at_work: false,
+            stall: 0..0,
+            cancels: false,
+            log: Vec::new(),
         }
     }
 
@@ -132,11 +144,15 @@ impl BatchLane<Task> for FakeLane {
         self.sent.push((session, sent_ns, operations.to_vec()));
         let fate = (self.fate)(session, operations, sent_ns);
         let mut ended_ns = sent_ns + self.delay_ns;
+        let mut log = Vec::new();
         let (known_ns, done) = match fate {
             Fate::Done => {
                 let done = operations.iter().map(|task| {
-                    let service_ns = if task.kind == 1 { self.slow_ns } else { self.quick_ns };
-                    ended_ns += service_ns;
+                    let began_ns = ended_ns;
+                    let served_ns = if self.stall.contains(&began_ns) { self.stall.end } else { began_ns };
+                    ended_ns = served_ns + if task.kind == 1 { self.slow_ns } else { self.quick_ns };
+                    log.push((began_ns, ended_ns));
+                    let service_ns = ended_ns - began_ns;
                     let commit_ns = (task.kind == 1).then_some(MS);
                     BatchedOperation { ended_ns, service_ns, commit_ns, block_touches: 3, block_changes: 2 }
                 });
@@ -146,6 +162,7 @@ impl BatchLane<Task> for FakeLane {
             Fate::Fails(after_ns) => (sent_ns + after_ns, Vec::new()),
             Fate::Hangs | Fate::Silent | Fate::Breaks => (u64::MAX, Vec::new()),
         };
+        self.log.push((fate, known_ns, log));
         let result = if fate == Fate::Done { OperationResult::Done } else { OperationResult::Failed };
         self.under_way.push((known_ns, FinishedBatch { session, operations: done, result }, fate));
         Ok(())
@@ -170,9 +187,11 @@ impl BatchLane<Task> for FakeLane {
     fn break_off(&mut self) {
         let now = self.clock.now_ns();
         assert!(self.broken_off_ns.replace(now).is_none(), "asked once");
-        for (known_ns, _, fate) in &mut self.under_way {
-            if *fate == Fate::Hangs {
-                *known_ns = now + 5 * MS;
+        for (known_ns, batch, fate) in &mut self.under_way {
+            let is_cancelled = self.cancels && *fate == Fate::Done && *known_ns > now + CANCELLED_NS;
+            if *fate == Fate::Hangs || is_cancelled {
+                *known_ns = now + CANCELLED_NS;
+                (batch.operations, batch.result) = (Vec::new(), OperationResult::Failed);
             }
         }
     }
@@ -490,8 +509,12 @@ fn a_batch_that_does_not_end_is_broken_off_soon_after_the_window() {
     let outcome = run(&plan(2, Nanos::seconds(2), Tasks::default()), &mut lane);
     let over_ns = lane.broken_off_ns.unwrap() - (START + 2_000 * MS);
     assert!((BREAK_OFF_NS..BREAK_OFF_NS + 2 * LOOK_AROUND_NS).contains(&over_ns), "{over_ns}");
-    assert!(outcome.result.is_ok());
+    let report = outcome.result.as_ref().unwrap();
     assert_eq!(outcome.counts(Counter::Errors), [0, 0], "it was broken off after the window");
+    let last = lane.sent.iter().rfind(|(session, ..)| *session == 1).unwrap().2.len() as u64;
+    let unended = report.unended.expect("what was broken off had not ended");
+    assert_eq!((unended.operations, unended.sessions), (last, 1));
+    assert!((BREAK_OFF_NS..BREAK_OFF_NS + 100 * MS).contains(&unended.waited_ns), "{unended:?}");
     assert_eq!(
         outcome.done()[1],
         100,
@@ -608,5 +631,74 @@ fn clocks_that_disagree_cannot_put_an_operation_before_its_batch_or_after_its_an
             .map(|(_, recorded)| recorded.counts[Counter::Operations as usize])
             .collect();
         assert!(done.iter().all(|done| done.abs_diff(100) <= 11), "skewed by {skew}: {done:?}");
+    }
+}
+
+/// What goes wrong in a window of a second.
+#[derive(Debug, Clone)]
+struct Planted {
+    sessions: u32,
+    quick_ns: u64,
+    delay_ns: u64,
+    stall: std::ops::Range<u64>,
+    /// Batches that are sent then fail so long after.
+    fails: std::ops::Range<u64>,
+    fails_after_ns: u64,
+    /// From then on the first session has no answers.
+    silent_from_ns: u64,
+}
+
+fn planted() -> impl proptest::strategy::Strategy<Value = Planted> {
+    use proptest::prelude::*;
+    let instant = || prop_oneof![2 => (850..1_000_u64).prop_map(|ms| ms * MS), 1 => 0..1_000 * MS];
+    let length = || prop_oneof![0..40 * MS, 0..4_000 * MS];
+    let silent = proptest::option::of(instant());
+    (1..5_u32, MS..60 * MS, 0..4 * MS, (instant(), length()), (instant(), 0..80 * MS), 0..500 * MS, silent).prop_map(
+        |(sessions, quick_ns, delay_ns, (stalls_ns, stalled_ns), (fails_ns, failing_ns), fails_after_ns, silent)| {
+            let stall = START + stalls_ns..START + stalls_ns + stalled_ns;
+            let fails = START + fails_ns..START + fails_ns + failing_ns;
+            let silent_from_ns = silent.map_or(u64::MAX, |silent_ns| START + silent_ns);
+            Planted { sessions, quick_ns, delay_ns, stall, fails, fails_after_ns, silent_from_ns }
+        },
+    )
+}
+
+proptest::proptest! {
+    #[test]
+    fn all_that_was_sent_is_done_failed_outstanding_or_unended_whatever_hangs_at_the_end(planted in planted()) {
+        let closed_ns = START + 1_000 * MS;
+        let mut lane = FakeLane::new(Clock::simulated(), planted.quick_ns);
+        (lane.delay_ns, lane.stall, lane.cancels, lane.is_at_work) =
+            (planted.delay_ns, planted.stall.clone(), true, true);
+        let Planted { fails, fails_after_ns, silent_from_ns, .. } = planted.clone();
+        lane.fate = Box::new(move |session, _, sent_ns| match () {
+            () if session == 0 && sent_ns >= silent_from_ns => Fate::Silent,
+            () if fails.contains(&sent_ns) => Fate::Fails(fails_after_ns),
+            () => Fate::Done,
+        });
+        let outcome = run(&plan(planted.sessions, Nanos::seconds(1), Tasks::default()), &mut lane);
+        let report = outcome.result.as_ref().unwrap();
+        let given_up_ns = lane.broken_off_ns.map_or(u64::MAX, |at_ns| at_ns + CANCELLED_NS);
+        let (mut done, mut late, mut failed, mut unended) = (0, Histogram::default(), 0, 0);
+        for ((fate, known_ns, operations), size) in lane.log.iter().zip(lane.batch_sizes()) {
+            match fate {
+                Fate::Fails(_) => failed += size as u64,
+                Fate::Done if *known_ns <= given_up_ns => {
+                    done += operations.iter().filter(|(_, ended_ns)| *ended_ns < closed_ns).count() as u64;
+                    let at_the_end = operations.iter().filter(|(began, ended)| *began < closed_ns && *ended >= closed_ns);
+                    at_the_end.for_each(|(began_ns, ended_ns)| late.record(ended_ns - began_ns));
+                }
+                _ => unended += size as u64,
+            }
+        }
+        let outstanding = &report.outstanding;
+        let mut seen = Histogram::default();
+        outstanding.iter().for_each(|kind| seen.merge(&kind.response));
+        let late_errors: u64 = outstanding.iter().map(|kind| kind.errors).sum();
+        let errors = outcome.counts(Counter::Errors).iter().sum::<u64>() + late_errors;
+        proptest::prop_assert_eq!(outcome.done().iter().sum::<u64>(), done);
+        proptest::prop_assert_eq!((seen.count(), seen.total_ns()), (late.count(), late.total_ns()));
+        proptest::prop_assert_eq!(errors, failed);
+        proptest::prop_assert_eq!(report.unended.map_or(0, |unended| unended.operations), unended);
     }
 }
