@@ -4,7 +4,7 @@
 //! One calibration is often reported twice, once with its latency rounded; it is one run then, with the more precise latency.
 
 use model::record::Workload;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::draft::{reported_figure, step};
 use super::numbers::{number, ungrouped};
@@ -186,8 +186,8 @@ pub(super) fn recognises(head: &str) -> bool {
 
 /// A run for each calibration of the file.
 pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
-    let mut found = in_views(source, notes);
-    found.extend(printed(source, notes)?);
+    let (mut found, others) = in_views(source, notes);
+    found.extend(printed(source, &others, notes)?);
     found.sort_by_key(|calibration| calibration.line);
     let mut calibrations: Vec<Calibration> = Vec::new();
     for calibration in found {
@@ -209,8 +209,9 @@ pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     Ok(calibrations.into_iter().map(Calibration::draft).collect())
 }
 
-/// Rows of `dba_rsrc_io_calibrate`, and the time in `v$io_calibration_status`.
-fn in_views(source: &Source, notes: &mut Notes) -> Vec<Calibration> {
+/// Rows of `dba_rsrc_io_calibrate`, and the time in `v$io_calibration_status`; and the lines that are none of a table.
+fn in_views(source: &Source, notes: &mut Notes) -> (Vec<Calibration>, BTreeSet<u64>) {
+    let mut others = BTreeSet::new();
     let mut headings: Vec<String> = Vec::new();
     let mut rows: Vec<Calibration> = Vec::new();
     let mut status: Option<Began> = None;
@@ -248,17 +249,18 @@ fn in_views(source: &Source, notes: &mut Notes) -> Vec<Calibration> {
                 rows.push(row);
             }
         }
-        Found::Blank | Found::Other(..) => {}
+        Found::Blank => {}
+        Found::Other(line, _) => _ = others.insert(line),
     });
     // The status is of the last calibration.
     if let ([only], Some(ended)) = (rows.as_mut_slice(), status) {
         only.ended = only.ended.or(Some(ended));
     }
-    rows
+    (rows, others)
 }
 
 /// What callers print, each with the notes of Oracle itself that follow it.
-fn printed(source: &Source, notes: &mut Notes) -> Result<Vec<Calibration>, ImportError> {
+fn printed(source: &Source, others: &BTreeSet<u64>, notes: &mut Notes) -> Result<Vec<Calibration>, ImportError> {
     let mut calibrations = Vec::new();
     let mut current = Calibration::default();
     let mut note: Option<String> = None;
@@ -284,6 +286,9 @@ fn printed(source: &Source, notes: &mut Notes) -> Result<Vec<Calibration>, Impor
             }
             None => text.strip_prefix("Note:").map(|begin| begin.trim().chars().take(LONGEST_NOTE).collect()),
         };
+        if found.is_empty() && note.is_none() && others.contains(&line) {
+            notes.unknown(line, text);
+        }
         for (name, value) in found {
             if current.line == 0 {
                 current.line = line;

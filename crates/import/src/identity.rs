@@ -39,6 +39,6 @@ mod tests {
         std::fs::write(&path, "EVENT,WAIT_TIME_MICRO,WAIT_COUNT\na,1,7\n").unwrap();
         let read = crate::read_file(&path).unwrap();
         let (file, changed) = identity(&path, &read.file.kind).unwrap();
-        assert_eq!((file, changed), (read.file, read.changed));
+        assert_eq!((file, changed), (ImportedFile { lines: None, ..read.file }, read.changed));
     }
 }

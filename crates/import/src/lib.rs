@@ -18,6 +18,7 @@ mod columns;
 mod console;
 #[cfg(test)]
 mod corpus_tests;
+mod decimals;
 mod draft;
 mod error;
 mod evhist;
@@ -79,8 +80,9 @@ impl Importer {
     /// # Errors
     /// If it is damaged, or of another kind, or holds no result.
     pub fn read(&self, source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
-        notes.of_kind(self.kind, source);
-        let mut drafts = (self.read)(source, notes)?;
+        notes.of_kind(self.kind, !DOCUMENTS.contains(&self.kind), source);
+        let pointed = if decimals::KINDS.contains(&self.kind) { source.with_points(notes) } else { None };
+        let mut drafts = (self.read)(pointed.as_ref().unwrap_or(source), notes)?;
         if drafts.is_empty() || drafts.iter().any(|draft| draft.steps.is_empty()) {
             return Err(ImportError::no_result(source, "it holds no figures"));
         }
@@ -179,25 +181,18 @@ static IMPORTERS: &[Importer] = &[
     importer("slob-tm", "SLOB's tm.out, beside results", slob_files::is_tm, slob_files::read_tm),
 ];
 
-/// Kinds whose readers take line by line, and say of each that they do not know.
-const COUNTED: [&str; 17] = [
-    "orion-summary",
-    "orion-console",
-    "orion-histogram",
-    "fio-text",
-    "charbench",
-    "pgbench",
-    "hammerdb",
-    "pgio",
-    "slob-console",
-    "sysbench",
-    "iostat",
-    "vmstat",
-    "mpstat",
-    "sar",
-    "iperf3-text",
-    "oratcptest",
-    "stress-ng-text",
+/// Kinds that are documents: what stands in them is no line. All others are read line by line, and each line that their reader does
+/// not know is counted.
+const DOCUMENTS: [&str; 9] = [
+    "awr-html",
+    "fio-json",
+    "swingbench-xml",
+    "swingbench-json",
+    "hammerdb-job-report",
+    "hammerdb-timing",
+    "iostat-json",
+    "sar-json",
+    "iperf3-json",
 ];
 
 /// The importers, for documentation and for tests that must not forget one.
@@ -217,7 +212,7 @@ pub fn recognise(head: &str) -> Option<&'static Importer> {
 pub fn read_file(path: &std::path::Path) -> Result<FileRead, ImportError> {
     let source = Source::open(path)?;
     let (importer, drafts, notes) = read(&source)?;
-    let lines = COUNTED.contains(&importer.kind).then(|| notes.lines(&source));
+    let lines = notes.lines();
     Ok(FileRead {
         file: ImportedFile { lines, ..source.file(importer.kind) },
         changed: source.changed(),
@@ -234,15 +229,21 @@ pub fn read(source: &Source) -> Result<(&'static Importer, Vec<Draft>, Notes), I
     let mut notes = Notes::new(source);
     let mut kinds: Vec<&'static Importer> = Vec::new();
     let mut drafts = Vec::new();
-    for (program, text, lines_before) in several::parts(source.text()) {
-        let part = source.part(text, lines_before);
+    for several::Part { program, text, before, own } in several::parts(source.text()) {
+        let part = source.part(text, before, own);
+        // Lines of what cannot be read are neither known nor unknown.
+        let so_far = notes.clone();
         notes.in_part(&part);
         match read_one(&part, program, &mut notes) {
             Ok((importer, found)) => {
                 kinds.push(importer);
                 drafts.extend(found);
             }
-            Err(error) => notes.not_understood(1, format!("the output of {program} that begins here: {error}")),
+            Err(error) => {
+                notes = so_far;
+                notes.in_part(&part);
+                notes.not_understood(1, format!("the output of {program} that begins here: {error}"));
+            }
         }
     }
     if let Some(first) = kinds.first() {
@@ -281,7 +282,7 @@ mod tests {
 
     #[test]
     fn lines_of_text_are_understood_ignored_or_unknown() {
-        assert!(COUNTED.iter().all(|kind| importers().iter().any(|importer| importer.kind == *kind)));
+        assert!(DOCUMENTS.iter().all(|kind| importers().iter().any(|importer| importer.kind == *kind)));
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("vmstat.txt");
         let text = "procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----\n                     r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st\n                     1  0      0 911544  33408 567708    0    0    55    11  111  222  3  1 95  1  0\n                    a colleague's remark\nlatency p97 12.5ms\n";
@@ -290,6 +291,23 @@ mod tests {
         let lines = file.file.lines.unwrap();
         assert_eq!((lines.all, lines.ignored, lines.unknown), (5, 1, 1), "{:?}", file.not_understood);
         assert_eq!(file.not_understood.len(), 1);
+    }
+
+    #[test]
+    fn lines_of_several_programs_are_counted_each_by_its_own_kind() {
+        let document = include_str!("specimens/iperf3_bidir_double_keys.json").trim_end();
+        let rows = "procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----\n \
+                    r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st\n \
+                    1  0      0 911544  33408 567708    0    0    55    11  111  222  3  1 95  1  0\n\
+                    latency p97 12.5ms\n";
+        let directory = tempfile::tempdir().unwrap();
+        let lines_of = |text: String| {
+            let path = directory.path().join("both.txt");
+            std::fs::write(&path, text).unwrap();
+            read_file(&path).unwrap().file.lines.map(|lines| (lines.all, lines.ignored, lines.unknown))
+        };
+        assert_eq!(lines_of(format!("{document}\n{rows}")), Some((4, 0, 1)), "a document has no lines");
+        assert_eq!(lines_of(format!("{document}\n")), None);
     }
 
     #[test]

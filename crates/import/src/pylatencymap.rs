@@ -81,13 +81,15 @@ pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
                 }
                 series.entry(record.label.clone()).or_default().add(record);
             }
-        } else if let Some(record) = &mut open
-            && !record.take(text)
-        {
-            notes.not_understood(
-                line,
-                format!("`{}`: a bucket and its count were expected", text.chars().take(80).collect::<String>()),
-            );
+        } else {
+            match open.as_mut().and_then(|record| record.take(text)) {
+                Some(true) => {}
+                Some(false) => notes.not_understood(
+                    line,
+                    format!("`{}`: a bucket and its count were expected", text.chars().take(80).collect::<String>()),
+                ),
+                None => notes.unknown(line, text),
+            }
         }
     }
     if let Some(cut) = open {
@@ -107,25 +109,25 @@ fn since_1970(at_us: u64) -> Option<Began> {
 }
 
 impl Record {
-    /// Whether a line was understood, or says nothing.
-    fn take(&mut self, text: &str) -> bool {
+    /// Whether a line was understood; nothing if it is of no known form.
+    fn take(&mut self, text: &str) -> Option<bool> {
         if let Some((bucket, rest)) = text.split_once('|') {
             // DTrace draws its own histograms.
             self.is_quantized = true;
             let bucket = bucket.trim();
             let count = rest.split_whitespace().next_back().and_then(whole_number);
-            return match (whole_number(bucket), count) {
+            return Some(match (whole_number(bucket), count) {
                 (Some(bucket), Some(count)) => self.count(bucket, count),
                 // `< 0` and negative values: no time is that short.
                 (None, Some(0)) => true,
                 // SystemTap draws its headings so.
                 (None, None) => bucket == "value",
                 _ => false,
-            };
+            });
         }
         let (name, value) = text.split_once(',').unwrap_or((text, ""));
         let (name, value) = (name.trim(), value.trim());
-        match name {
+        let is_understood = match name {
             "timestamp" => {
                 let mut fields = value.splitn(3, ',').map(str::trim);
                 let scale = match fields.next() {
@@ -156,8 +158,9 @@ impl Record {
                 (Some(bucket), Some(count)) => self.count(bucket, count),
                 _ => false,
             },
-            _ => true,
-        }
+            _ => return None,
+        };
+        Some(is_understood)
     }
 
     fn count(&mut self, bucket: u64, count: u64) -> bool {

@@ -7,7 +7,11 @@ const MAX_SHOWN: usize = 3;
 const MAX_CHARS: usize = 60;
 
 /// Words of lines that readers leave out on purpose, by the kind of file: they hold a number, and no result.
-const IGNORED: [(&str, &[&str]); 9] = [
+const IGNORED: [(&str, &[&str]); 13] = [
+    ("biolatency", &["Attaching "]),
+    // The page of a title.
+    ("event-histogram", &[" page "]),
+    ("pylatencymap", &[" rows selected", ":tick-"]),
     ("fio", &["Laying out IO file", "fio: ", "Jobs: "]),
     // The last one is what the scripts of its manual say before each test.
     (
@@ -26,6 +30,8 @@ const IGNORED: [(&str, &[&str]); 9] = [
     ("orion", &["FILEs found", "Setting ftype=", "Calibration will take"]),
     ("pgbench", &["Permanently added"]),
     ("pgio", &["Launching sessions."]),
+    // The kernel, where both write to one log.
+    ("stress-ng", &["kern  :", " kernel: "]),
     ("slob", &["runit.sh: line "]),
     (
         "sysbench",
@@ -43,6 +49,8 @@ const IGNORED: [(&str, &[&str]); 9] = [
 ];
 /// How lines of any kind begin that authors and OSWatcher write.
 const OF_ALL: [&str; 7] = ["Copyright", "#", "--", "(C)", "SNAP_INTERVAL", "CPU_CO", "VCPUS"];
+/// Kinds that SQL*Plus spools, with statements and the numbers of their lines.
+const SPOOLED: [&str; 3] = ["calibrate-io", "event-histogram", "pylatencymap"];
 /// A line of at least so many words, of which few are values, is prose.
 const WORDS_OF_PROSE: usize = 8;
 
@@ -108,7 +116,15 @@ fn is_ignored(kind: &str, text: &str) -> bool {
     of_kind.any(|words| text.contains(words))
         || OF_ALL.iter().any(|beginning| text.starts_with(beginning))
         || is_one_word
+        || (SPOOLED.contains(&kind) && is_statement(text))
         || console::after_prompt(text).is_some()
+}
+
+/// Whether it is a statement of SQL*Plus or a further line of one: `  2  from v$event_histogram`.
+fn is_statement(text: &str) -> bool {
+    let digits = text.len() - text.trim_start_matches(|char: char| char.is_ascii_digit()).len();
+    text.starts_with("SQL>")
+        || ((1..=3).contains(&digits) && text.get(digits..).is_some_and(|rest| rest.starts_with("  ")))
 }
 
 fn may_be_secret(text: &str) -> bool {

@@ -77,9 +77,20 @@ fn leads(line: &str) -> bool {
         || clock_line(line)
 }
 
-/// The text of each program, if there are several: without the lines before its own, and with blank lines for those of others, and how
-/// many lines stand before it.
-pub(super) fn parts(text: &str) -> impl Iterator<Item = (&'static str, String, u64)> {
+/// What one program wrote of a text.
+pub(super) struct Part {
+    /// Which program.
+    pub program: &'static str,
+    /// Its lines, without those before its first one, and with blank lines for those of others.
+    pub text: String,
+    /// How many lines stand before it.
+    pub before: u64,
+    /// How many lines are its own.
+    pub own: u64,
+}
+
+/// The part of each program, if there are several.
+pub(super) fn parts(text: &str) -> impl Iterator<Item = Part> {
     // Where lines of another program begin.
     let mut begins: Vec<(usize, &'static str)> = Vec::new();
     let mut above: VecDeque<(usize, &str)> = VecDeque::new();
@@ -117,8 +128,8 @@ pub(super) fn parts(text: &str) -> impl Iterator<Item = (&'static str, String, u
 }
 
 /// The lines of one program.
-fn part(text: &str, begins: &[(usize, &'static str)], program: &'static str) -> (&'static str, String, u64) {
-    let (mut part, mut before, mut blank) = (String::new(), 0, 0);
+fn part(text: &str, begins: &[(usize, &'static str)], program: &'static str) -> Part {
+    let (mut part, mut before, mut own, mut blank) = (String::new(), 0, 0, 0);
     let mut next = begins.iter().peekable();
     let mut is_own = false;
     for (at, line) in text.split_inclusive('\n').enumerate() {
@@ -128,6 +139,7 @@ fn part(text: &str, begins: &[(usize, &'static str)], program: &'static str) -> 
         if is_own {
             part.extend(std::iter::repeat_n('\n', std::mem::take(&mut blank)));
             part.push_str(line);
+            own += 1;
         } else if part.is_empty() {
             before += 1;
         } else {
@@ -136,7 +148,7 @@ fn part(text: &str, begins: &[(usize, &'static str)], program: &'static str) -> 
     }
     // What ends with the next program ends with its line.
     part.extend((blank > 0).then_some('\n'));
-    (program, part, before)
+    Part { program, text: part, before, own }
 }
 
 #[cfg(test)]

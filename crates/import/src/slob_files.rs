@@ -25,9 +25,13 @@ pub(super) fn is_conf(head: &str) -> bool {
     SURE.iter().all(|wanted| head.lines().filter_map(assignment).any(|(key, _)| key == *wanted))
 }
 
-pub(super) fn read_conf(source: &Source, _: &mut Notes) -> Result<Vec<Draft>, ImportError> {
+pub(super) fn read_conf(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
     let mut draft = Draft::new(Workload::Slob, "SLOB", "slob.conf");
-    for (key, value) in source.lines().filter_map(|(_, line)| assignment(line)) {
+    for (number, line) in source.lines() {
+        let Some((key, value)) = assignment(line) else {
+            notes.unknown(number, line);
+            continue;
+        };
         // A value with `$` in it was computed by a shell, and what came out is not known.
         // Others may be secrets, or are the user's own shell.
         if PARAMETERS.contains(&key) && !value.is_empty() && !value.contains(['$', '`']) {

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::ImportError;
+use super::decimals::{self, Decimals};
 use super::remainder::Remainder;
 use super::surroundings::{self, Bare};
 use model::plain::{self, Links};
@@ -32,6 +33,8 @@ pub struct Source {
     is_private: bool,
     /// Lines of the file before it, where it is a part of one.
     lines_before: u64,
+    /// How many lines it has, where it is a part: those of others are blank in it.
+    own_lines: Option<u64>,
 }
 
 impl Source {
@@ -42,7 +45,7 @@ impl Source {
         let text = decode(bytes).map_err(|what| ImportError::NotText { path: path.clone(), what })?;
         let bytes = text.len() as u64;
         let bare = surroundings::taken_off(text, |text| super::recognise(head_of(text)).is_some());
-        Ok(Self { path, bare, bytes, changed, crc64, is_private: false, lines_before: 0 })
+        Ok(Self { path, bare, bytes, changed, crc64, is_private: false, lines_before: 0, own_lines: None })
     }
 
     /// Reads the file at `path`.
@@ -72,13 +75,49 @@ impl Source {
         Ok(Self { is_private, ..Self::new(shown, bytes, Timestamp(changed))? })
     }
 
-    /// A part of it, before which so many lines stand.
-    pub(super) fn part(&self, text: String, lines_before: u64) -> Self {
+    /// A part of it with so many lines, before which so many others stand.
+    pub(super) fn part(&self, text: String, lines_before: u64, own_lines: u64) -> Self {
         let timed = self.bare.timed.as_ref().map(|timed| {
             timed.lines().skip(usize::try_from(lines_before).unwrap_or(usize::MAX)).collect::<Vec<_>>().join("\n")
         });
         let (path, bare) = (self.path.clone(), Bare { text, timed });
-        Self { path, bare, lines_before, ..*self }
+        Self { path, bare, lines_before, own_lines: Some(own_lines), ..*self }
+    }
+
+    /// The document that it is. Text behind that is none of it.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub(super) fn json(&self, notes: &mut Notes) -> Result<serde_json::Value, ImportError> {
+        let mut documents = serde_json::Deserializer::from_str(self.text()).into_iter();
+        let document = documents.next().unwrap_or(Ok(serde_json::Value::Null)).map_err(|error| {
+            let line = u64::try_from(error.line()).ok().filter(|line| *line > 0);
+            ImportError::damaged(self, line, error.to_string())
+        })?;
+        let end = documents.byte_offset();
+        let before = self.text().get(..end).unwrap_or_default().matches('\n').count() as u64;
+        for (text, line) in self.text().get(end..).unwrap_or_default().lines().zip(1..) {
+            notes.unknown(before + line, text);
+        }
+        Ok(document)
+    }
+
+    /// The same with decimal points, where its numbers have commas for them; where they have both, that is noted.
+    pub(super) fn with_points(&self, notes: &mut Notes) -> Option<Self> {
+        match decimals::of(self.text()) {
+            Decimals::Points => None,
+            Decimals::Commas(text) => {
+                let bare = Bare { text, timed: self.bare.timed.clone() };
+                Some(Self { path: self.path.clone(), bare, ..*self })
+            }
+            Decimals::Mixed(commas, points) => {
+                let what = format!(
+                    "numbers with a decimal comma: {commas}, with a point: {points}; those with a comma are unknown or doubtful"
+                );
+                notes.not_understood(None, what);
+                None
+            }
+        }
     }
 
     /// Lines of the file before it.
@@ -182,6 +221,14 @@ pub struct Notes {
     kind: &'static str,
     is_private: bool,
     remainder: Remainder,
+    /// How much of it is of documents.
+    of_documents: (u64, u64),
+    /// Lines of all parts that are read line by line; nothing if none is.
+    counted: Option<u64>,
+    /// Whether the part that is read is one of these.
+    is_counted: bool,
+    /// Lines of these parts that the notes are on.
+    unread: BTreeSet<u64>,
 }
 
 impl Notes {
@@ -195,15 +242,28 @@ impl Notes {
         self.lines_before = source.lines_before;
     }
 
-    /// What follows is of a file of this kind.
-    pub(super) fn of_kind(&mut self, kind: &'static str, source: &Source) {
-        (self.kind, self.is_private) = (kind, source.is_private);
+    /// What follows is of a file of this kind, which is read line by line or as a whole.
+    pub(super) fn of_kind(&mut self, kind: &'static str, is_counted: bool, source: &Source) {
+        (self.kind, self.is_private, self.is_counted) = (kind, source.is_private, is_counted);
+        if is_counted {
+            let lines = source.own_lines.unwrap_or_else(|| source.text().lines().count() as u64);
+            self.counted = Some(self.counted.unwrap_or(0).saturating_add(lines));
+        }
     }
 
     /// A line (from 1) that its reader does not know. One that holds a value is shown.
     pub(super) fn unknown(&mut self, line: u64, text: &str) {
+        if text.trim().is_empty() {
+            return;
+        }
         let Self { kind, is_private, lines_before, .. } = *self;
+        let before = self.remainder.counts();
         self.remainder.add(kind, is_private, lines_before.saturating_add(line), text);
+        if !self.is_counted {
+            let after = self.remainder.counts();
+            self.of_documents.0 += after.0 - before.0;
+            self.of_documents.1 += after.1 - before.1;
+        }
     }
 
     /// At `line` (from 1) stands something that belongs to files of this kind and was not understood: what stands there, and
@@ -214,6 +274,10 @@ impl Notes {
             return;
         }
         let line = line.into().map(|line| self.lines_before.saturating_add(line));
+        if self.is_counted {
+            // Several notes may be on one line.
+            self.unread.extend(line);
+        }
         self.kept.push(NotUnderstood { path: self.path.clone(), line, what: what.into() });
     }
 
@@ -228,14 +292,13 @@ impl Notes {
         Self { remainder: Remainder::default(), ..self }.into_list()
     }
 
-    /// How many of the lines of `source` were ignored, and how many are unknown.
-    pub(super) fn lines(&self, source: &Source) -> LineCounts {
-        let all = source.text().lines().count() as u64;
-        let (ignored, unknown) = self.remainder.counts();
-        // Several notes may be of one line, and those that were not kept have no line here.
-        let unread: BTreeSet<u64> = self.kept.iter().filter_map(|note| note.line).collect();
+    /// How many lines were read, ignored and unknown, of all that were read line by line; nothing if none was.
+    pub(super) fn lines(&self) -> Option<LineCounts> {
+        let all = self.counted?;
+        let ((ignored, unknown), of_documents) = (self.remainder.counts(), self.of_documents);
+        let (ignored, unknown) = (ignored.saturating_sub(of_documents.0), unknown.saturating_sub(of_documents.1));
         let ignored = ignored.min(all);
-        LineCounts { all, ignored, unknown: unknown.saturating_add(unread.len() as u64).min(all - ignored) }
+        Some(LineCounts { all, ignored, unknown: unknown.saturating_add(self.unread.len() as u64).min(all - ignored) })
     }
 
     /// All of them; the last says how many more there were, if not all were kept.

@@ -77,6 +77,16 @@ mod tests {
                 "a report of Oracle that a page or a mail took apart",
             ),
             (
+                "Swingbench 2.6\nBenchmark : SOE\n\nTransaction Response Times (ms)\nOrder Entry    12.5\n",
+                "what `results2txt` of Swingbench prints",
+            ),
+            (
+                "4 KiB <<< /dev/sda (block device 1 TiB): request=1 time=200.1 us\n\n\
+                 --- /dev/sda (block device 1 TiB) ioping statistics ---\n3 requests completed in 600 us, 12 KiB read\n\
+                 min/avg/max/mdev = 190.1 us / 200.1 us / 210.3 us / 8.2 us\n",
+                "output of ioping",
+            ),
+            (
                 "16384+0 records in\n16384+0 records out\n134217728 bytes (134 MB) copied, 1.5 s, 89.5 MB/s\n",
                 "output of dd",
             ),

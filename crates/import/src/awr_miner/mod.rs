@@ -40,6 +40,8 @@ const PARAMETERS: [&str; 20] = [
     "sga_max_size",
     "sga_target",
 ];
+/// Names of parameters that are as long fill their column.
+const LONGEST_NAME: usize = 30;
 /// A value is not longer.
 const LONGEST_VALUE: usize = 500;
 /// Snapshots of one file: five years of them, one an hour.
@@ -96,14 +98,16 @@ pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
             Some((true, name)) => section = Some((name.to_owned(), line)),
             Some((false, _)) => section = None,
             None => match section.as_ref().map(|(name, _)| name.as_str()) {
-                Some("OS-INFORMATION") => fact(text, &mut draft),
-                Some("DATABASE-PARAMETERS") => parameter(text, &mut draft),
+                Some("OS-INFORMATION") if fact(text, &mut draft) => {}
+                Some("DATABASE-PARAMETERS") if parameter(text, &mut draft) => {}
                 Some(name) if Snapshots::reads(name) && rows_selected(text).is_none() => {
                     let what =
                         format!("`{}` in {name}: a row was expected", text.trim().chars().take(60).collect::<String>());
                     notes.not_understood(line, what);
                 }
-                _ => {}
+                Some("OS-INFORMATION" | "DATABASE-PARAMETERS") | None => notes.unknown(line, text),
+                // Sections that nothing is read from.
+                Some(_) => {}
             },
         },
     });
@@ -129,15 +133,15 @@ pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     Ok(vec![draft])
 }
 
-/// `NUM_CPUS       4`
-fn fact(line: &str, draft: &mut Draft) {
+/// `NUM_CPUS       4`; whether it is such a line.
+fn fact(line: &str, draft: &mut Draft) -> bool {
     let (name, value) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
     let value: String = value.trim().chars().take(LONGEST_VALUE).collect();
-    if value.is_empty()
-        || name == "STAT_NAME"
-        || !name.bytes().all(|byte| byte.is_ascii_uppercase() || b"!_".contains(&byte))
-    {
-        return;
+    if !name.bytes().all(|byte| byte.is_ascii_uppercase() || b"!_".contains(&byte)) {
+        return false;
+    }
+    if value.is_empty() || name == "STAT_NAME" {
+        return true;
     }
     match name {
         "NUM_CPUS" => draft.environment.cpus = whole_number(&value).and_then(|cpus| u32::try_from(cpus).ok()),
@@ -150,23 +154,30 @@ fn fact(line: &str, draft: &mut Draft) {
         _ => {}
     }
     draft.target.facts.other.insert(name.to_owned(), value);
+    true
 }
 
-/// `db_block_size   8192`; later releases have the number of the instance before it.
-fn parameter(line: &str, draft: &mut Draft) {
+/// `db_block_size   8192`; later releases have the number of the instance before it. Whether it is such a line: a sentence has no
+/// gap behind its first word.
+fn parameter(line: &str, draft: &mut Draft) -> bool {
     let mut words = line.split_whitespace();
     let mut name = words.next().unwrap_or_default();
     if whole_number(name).is_some() {
         name = words.next().unwrap_or_default();
     }
+    let behind = line.split_once(name).map_or("", |(_, behind)| behind);
     let value = words.collect::<Vec<_>>().join(" ");
+    if !value.is_empty() && !behind.starts_with("  ") && name.len() < LONGEST_NAME {
+        return false;
+    }
     if value.is_empty() || !PARAMETERS.contains(&name) {
-        return;
+        return true;
     }
     if name == "db_block_size" {
         draft.target.block_bytes = whole_number(&value);
     }
     draft.parameters.insert(name.to_owned(), value.chars().take(LONGEST_VALUE).collect());
+    true
 }
 
 #[cfg(test)]

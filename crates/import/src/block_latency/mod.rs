@@ -274,6 +274,9 @@ pub(crate) fn read_iolatency(source: &Source, notes: &mut Notes) -> Result<Vec<D
             }
         } else {
             in_table = false;
+            if !text.starts_with(BEGINS[1]) {
+                notes.unknown(number, text);
+            }
         }
     }
     let drafts: Vec<Draft> = traces.into_iter().filter_map(Trace::draft).collect();
@@ -327,8 +330,10 @@ pub(crate) fn read_dictionary(source: &Source, notes: &mut Notes) -> Result<Vec<
         let line = line.trim();
         if let Some(words) = command(line) {
             trace.command = words;
+            continue;
         }
         if !line.starts_with('{') {
+            notes.unknown(number, line);
             continue;
         }
         let Some((table, at)) = json(line).as_ref().and_then(table) else {
@@ -454,6 +459,8 @@ pub(crate) fn read_bcc(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>,
                 Some((bucket, table)) => table.buckets.push(bucket),
                 None => notes.not_understood(number, "a range, a count and its bar were expected, below a heading"),
             }
+        } else if of_block_io {
+            notes.unknown(number, line);
         }
     }
     let drafts: Vec<Draft> = traces.into_iter().filter_map(Trace::draft).collect();
@@ -516,11 +523,11 @@ fn binary(text: &str) -> Option<u64> {
 pub(crate) fn read_bpftrace(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
     let mut traces: Vec<Trace> = vec![Trace::new("biolatency.bt")];
     let (mut commanded, mut at_s, mut unit) = (None, None, None);
-    let mut of_block_io = true;
+    let (mut of_block_io, mut in_other_map) = (true, false);
     for (number, text) in source.lines() {
         let line = plain(text);
         if let Some(is_so) = traces_block_io(line) {
-            (of_block_io, unit, at_s) = (is_so, None, None);
+            (of_block_io, unit, at_s, in_other_map) = (is_so, None, None, false);
             match command(line) {
                 Some(words) => commanded = Some(words),
                 None => {
@@ -531,19 +538,21 @@ pub(crate) fn read_bpftrace(source: &Source, notes: &mut Notes) -> Result<Vec<Dr
         } else if let Some(seconds) = time_of_day(line) {
             (at_s, unit) = (Some(seconds), None);
         } else if let Some((unit_ns, of)) = map(line).filter(|_| of_block_io) {
-            unit = Some(unit_ns);
+            (unit, in_other_map) = (Some(unit_ns), false);
             if !traces.last_mut().is_some_and(|trace| trace.add(Table { at_s, of, ..Table::default() })) {
                 return Err(ImportError::damaged(source, number, "it has too many tables"));
             }
         } else if line.starts_with('@') {
             // Another map, of which nothing is known.
-            unit = None;
+            (unit, in_other_map) = (None, true);
         } else if let Some(unit_ns) = unit.filter(|_| line.contains('|')) {
             let known = bpftrace_row(line).and_then(|(from, to, count)| bucket(from, to, unit_ns, count));
             match known.zip(traces.last_mut().and_then(|trace| trace.tables.last_mut())) {
                 Some((bucket, table)) => table.buckets.push(bucket),
                 None => notes.not_understood(number, "a range such as `[4, 8)`, a count and its bar were expected"),
             }
+        } else if of_block_io && !in_other_map {
+            notes.unknown(number, line);
         }
     }
     traces.iter_mut().for_each(follow);

@@ -12,11 +12,13 @@ mod oracle_sections;
 mod osstat;
 mod pgbench;
 mod pgio;
+mod planted;
 mod plausible;
 mod slob_console;
 mod statspack;
 mod swingbench;
 mod sysbench;
+mod tried;
 mod wrappings;
 
 use std::path::PathBuf;

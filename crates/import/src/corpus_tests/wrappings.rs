@@ -63,17 +63,25 @@ const WRAPPINGS: [Wrapping; 24] = [
     }),
 ];
 
-fn source(text: &str) -> Result<Source, crate::ImportError> {
+pub(super) fn source(text: &str) -> Result<Source, crate::ImportError> {
     Source::new("specimen", text.as_bytes().to_vec(), Timestamp(jiff::Timestamp::UNIX_EPOCH))
 }
 
-/// What is kept of a result, but for when it was: a log may know a time that a program does not report.
+/// What is kept of a result.
 pub(super) fn record(text: &str) -> Result<String, String> {
+    record_of(text, true)
+}
+
+/// The same, with or without when it was and what is said of that: a log may know a time that a program does not report.
+fn record_of(text: &str, with_times: bool) -> Result<String, String> {
     let (importer, drafts, notes) = source(text).and_then(|source| read(&source)).map_err(|error| error.to_string())?;
     let of = |draft: &Draft| {
         let mut shown = String::new();
-        let Draft { title, program, parameters, target, environment, steps, .. } = draft;
+        let Draft { title, program, parameters, target, environment, steps, began, ended, notes, .. } = draft;
         write!(shown, "{title} {program} {parameters:?} {target:?} {environment:?} {steps:?}").unwrap();
+        if with_times {
+            write!(shown, " {began:?} {ended:?} {notes:?}").unwrap();
+        }
         shown
     };
     let drafts: Vec<String> = drafts.iter().map(of).collect();
@@ -107,11 +115,11 @@ const ENOUGH: usize = 8 << 10;
 
 /// So many specimens of each kind meet each wrapping, and so many kinds each other one, unless time is given for all: what is taken off is
 /// the same for all of one grammar.
-const ENOUGH_OF_KIND: usize = 2;
+pub(super) const ENOUGH_OF_KIND: usize = 2;
 const ENOUGH_PAIRS: usize = 6;
 
 /// Whether all of a product are to be tried.
-fn tries_all() -> bool {
+pub(super) fn tries_all() -> bool {
     std::env::var_os("PLIMSOLL_TORTURE_SECONDS").is_some()
 }
 
@@ -119,6 +127,18 @@ fn tries_all() -> bool {
 fn is_tried(at: usize, of: usize, with: usize, enough: usize) -> bool {
     let stride = (of / enough).max(1);
     tries_all() || at % stride == with % stride
+}
+
+/// Every specimen: of the corpus, of the cases beside it, and of this crate.
+fn specimens() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    files(&PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/specimens"), &mut found);
+    if let Some(corpus) = folder() {
+        files(&corpus, &mut found);
+        files(&corpus.join("../cases"), &mut found);
+    }
+    found.sort();
+    found
 }
 
 /// Specimens with their place among those of their kind, and how many these are.
@@ -146,14 +166,14 @@ fn changed(path: &Path, at: usize, of: usize) -> Vec<String> {
     let is_without_clock = WITHOUT_CLOCKS.contains(&importer.kind);
     let bare = begin.filter(|_| !is_without_clock).unwrap_or(whole);
     let is_read = |name: &str| is_without_clock && name == "ts";
-    let of_bare = std::cell::LazyCell::new(|| record(bare));
+    let of_bare = std::cell::LazyCell::new(|| record_of(bare, !is_without_clock));
     let differs = |(name, wrap): &Wrapping| {
         let wrapped = wrap(bare);
         match source(&wrapped) {
             // The same lines are read the same.
             Ok(unwrapped) if !is_read(name) && lines(unwrapped.text()).eq(lines(bare)) => None,
             _ => {
-                let of_wrapped = record(&wrapped);
+                let of_wrapped = record_of(&wrapped, !is_without_clock);
                 (of_wrapped != *of_bare).then(|| {
                     let what = of_wrapped.err().unwrap_or_else(|| "another record".to_owned());
                     format!("{} in {name}: {what}", path.display())
@@ -220,10 +240,7 @@ fn two_results_in_one_text_are_both_read_or_named() {
 
 #[test]
 fn what_stands_around_a_result_changes_nothing_of_it() {
-    let Some(folder) = folder() else { return };
-    let mut found = Vec::new();
-    files(&folder, &mut found);
-    found.sort();
+    let found = specimens();
     let found = by_kind(found);
     let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
@@ -242,10 +259,7 @@ fn what_stands_around_a_result_changes_nothing_of_it() {
 
 #[test]
 fn prose_before_and_after_a_result_changes_nothing_of_it() {
-    let Some(folder) = folder() else { return };
-    let mut found = Vec::new();
-    files(&folder, &mut found);
-    found.sort();
+    let found = specimens();
     let mut wrong = Vec::new();
     for (path, at, _) in by_kind(found) {
         let Ok(found) = Source::open(&path) else { continue };

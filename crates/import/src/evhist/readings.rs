@@ -183,6 +183,15 @@ impl Readings {
         if is_row && text.trim_end().ends_with(|c: char| c.is_ascii_digit()) {
             notes.not_understood(line, format!("`{}`: a row was expected", shortened(text.trim())));
         }
+        // Words above a table say what it is; within one they do not.
+        let is_within = !self.is_counted && !self.is_closed && self.rows_to_count > 0;
+        let is_known = rows_selected(text).is_some()
+            || release_of(text).is_some()
+            || asked_event(text).is_some()
+            || (is_caption(text) && !is_within);
+        if !is_row && !is_known {
+            notes.unknown(line, text);
+        }
         self.is_closed = true;
         if let Some(selected) = rows_selected(text) {
             self.is_counted = true;

@@ -10,6 +10,7 @@ fn read_text(text: &str) -> Result<(Draft, usize), ImportError> {
     let source = source(text);
     assert_eq!(import::recognise(source.head()).map(|importer| importer.kind), Some("event-histogram"), "{text}");
     let mut notes = Notes::new(&source);
+    notes.of_kind("event-histogram", true, &source);
     let drafts = read(&source, &mut notes)?;
     Ok((drafts.into_iter().next().unwrap(), notes.into_list().len()))
 }

@@ -17,10 +17,7 @@ pub(crate) fn recognises(head: &str) -> bool {
 
 /// The run in it.
 pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
-    let report: Value = serde_json::from_str(source.text()).map_err(|error| {
-        let line = u64::try_from(error.line()).ok().filter(|line| *line > 0);
-        ImportError::damaged(source, line, error.to_string())
-    })?;
+    let report: Value = source.json(notes)?;
     let at = |path: &str| report.pointer(path);
     let number = |path: &str| at(path).and_then(Value::as_f64);
     let word = |path: &str| at(path).and_then(Value::as_str).unwrap_or_default();

@@ -47,10 +47,7 @@ pub(crate) fn recognises_timing(head: &str) -> bool {
 
 /// The run in it.
 pub(crate) fn read_timing(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
-    let value: Value = serde_json::from_str(source.text()).map_err(|error| {
-        let line = u64::try_from(error.line()).ok().filter(|line| *line > 0);
-        ImportError::damaged(source, line, error.to_string())
-    })?;
+    let value: Value = source.json(notes)?;
     let procedures = value.as_object().into_iter().flatten();
     let mut draft = Draft::new(Workload::Transactions, "HammerDB", "time profile");
     draft.notes.push("Calls of the ramp-up are among those of the time profile.".to_owned());
@@ -228,13 +225,18 @@ pub(crate) fn read_report(source: &Source, notes: &mut Notes) -> Result<Vec<Draf
             reports.push(Report { database: database.trim().to_owned(), at, ..Report::default() });
             continue;
         }
-        let Some(report) = reports.last_mut() else { continue };
+        let Some(report) = reports.last_mut() else {
+            notes.unknown(line, text);
+            continue;
+        };
         if let Some(rest) = text.strip_prefix(">>>>>") {
             report.heading(rest.trim());
         } else if !text.is_empty() && !text.starts_with('+') {
             let understood = report.procedures.last_mut().is_some_and(|procedure| procedure.line(text));
             if report.in_summary && !understood {
                 notes.not_understood(line, "figures of a procedure were expected");
+            } else if !understood {
+                notes.unknown(line, text);
             }
         }
     }

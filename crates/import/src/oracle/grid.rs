@@ -106,6 +106,11 @@ impl Grid {
         }
     }
 
+    /// Whether a cell is open.
+    pub(super) fn is_in_cell(&self) -> bool {
+        self.in_cell
+    }
+
     /// The open cell ends.
     pub(super) fn end_cell(&mut self) {
         self.in_cell = false;

@@ -9,7 +9,7 @@ use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
 
 use super::grid::Grid;
-use super::subjects;
+use super::is_read;
 use super::table::{HEADER, Report, ReportKind, SNAPSHOTS, Table, plain};
 use crate::{ImportError, Notes, Source};
 
@@ -20,29 +20,10 @@ const LONGEST_TITLE: usize = 120;
 /// A longer remark, or more of them, says nothing that is asked for.
 const MAX_REMARK: usize = 400;
 const MAX_REMARKS: usize = 16;
+/// More text outside of all elements is none of a report.
+const MAX_STRAY: usize = 1_000;
 /// More cells than any report has; what follows is left out, and noted. Spans make many columns of few letters.
 const MAX_CELLS: usize = 4 << 20;
-/// Beginnings of the titles of sections that are kept.
-const WANTED: [&str; 17] = [
-    "backgroundwaitevents",
-    "cachesizes",
-    "databaseinstances",
-    "databaseresourcelimits",
-    "databasesummary",
-    "foregroundwaitevents",
-    "hostcpu",
-    "instancecpu",
-    "ioprofile",
-    "iostatby",
-    "loadprofile",
-    "operatingsystemstatistics",
-    "osstatistics",
-    "systemstatistics",
-    "timemodel",
-    "waitevent",
-    "memorystatistics",
-];
-
 /// Whether a file is an AWR report in HTML: its first heading says so, and its first tables have the headings of the database's
 /// identity. Reports that compare two periods, and those of one SQL statement, have other tables; other databases have scripts
 /// that borrow the heading.
@@ -117,6 +98,9 @@ pub(super) fn reports(source: &Source, notes: &mut Notes) -> Result<Vec<Report>,
     if let Some(line) = reader.left_out {
         notes.not_understood(line, "here the report becomes longer than any report; what follows is left out");
     }
+    for (line, text) in &reader.stray {
+        notes.unknown(*line, text);
+    }
     for report in &reader.reports {
         if report.tables.iter().all(|table| table.rows.is_empty()) {
             let what = "it is headed as an AWR report and has no table of one";
@@ -178,6 +162,8 @@ struct Reader<'a> {
     left_out: Option<u64>,
     ended: bool,
     reports: Vec<Report>,
+    /// Text on the page and between the cells of tables that are read, with its line.
+    stray: Vec<(u64, String)>,
 }
 
 impl<'a> Reader<'a> {
@@ -199,6 +185,7 @@ impl<'a> Reader<'a> {
             left_out: None,
             ended: false,
             reports: Vec::new(),
+            stray: Vec::new(),
         }
     }
 
@@ -223,8 +210,23 @@ impl<'a> Reader<'a> {
                 }
             }
             CallbackEvent::EndTag { name } => self.end(name),
-            CallbackEvent::String { value } => self.string(value),
+            CallbackEvent::String { value } => {
+                let is_between = self.within == Within::Table && !self.grid.is_in_cell();
+                if (is_between || self.within == Within::Page) && self.is_in_report() && value.len() <= MAX_REMARK {
+                    self.stray(value, at);
+                }
+                self.string(value);
+            }
             _ => {}
+        }
+    }
+
+    /// Keeps text that no element says anything of.
+    fn stray(&mut self, value: &[u8], at: usize) {
+        let text = String::from_utf8_lossy(value);
+        if text.contains(|char: char| char.is_ascii_digit()) && self.stray.len() < MAX_STRAY {
+            self.count_lines(at + (text.len() - text.trim_start().len()));
+            self.stray.push((self.line, collapsed(&text)));
         }
     }
 
@@ -244,6 +246,10 @@ impl<'a> Reader<'a> {
                 self.page_words();
                 self.finish_table();
                 self.within = if self.is_wanted() { Within::Table } else { Within::Unwanted };
+                // The title of a section that is read.
+                if self.within == Within::Table {
+                    self.stray.pop_if(|(_, text)| *text == self.title);
+                }
             }
             b"tr" if self.within == Within::Table => self.grid.start_row(self.line),
             b"td" | b"th" if self.within == Within::Table => self.grid.start_cell(name == b"th"),
@@ -372,15 +378,7 @@ impl<'a> Reader<'a> {
     }
 
     fn is_wanted(&self) -> bool {
-        let title = plain(&self.title);
-        let events = title.starts_with("top") && title.contains("events") && !title.contains("sql");
-        let activity = title.contains("instanceactivity");
-        self.is_in_report()
-            && (title.is_empty()
-                || events
-                || activity
-                || WANTED.iter().any(|wanted| title.starts_with(wanted))
-                || subjects::is_title(&title))
+        self.is_in_report() && (plain(&self.title).is_empty() || is_read(&self.title))
     }
 
     fn finish_table(&mut self) {

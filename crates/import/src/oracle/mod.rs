@@ -24,7 +24,7 @@ mod top;
 
 use super::{Draft, ImportError, Notes, Source};
 use header::last_part;
-use table::{HEADER, Report, ReportKind, Row, Table, plain};
+use table::{HEADER, Report, ReportKind, Row, SNAPSHOTS, Table, plain};
 
 /// The runs that AWR reports in HTML report on, of which a file may hold several.
 ///
@@ -48,6 +48,38 @@ fn drafts(reports: &[table::Report], source: &Source, notes: &mut Notes) -> Resu
         drafts.extend(map::drafts(report, source, notes)?);
     }
     Ok(drafts)
+}
+
+/// Beginnings of the titles of sections that are read.
+const WANTED: [&str; 17] = [
+    "backgroundwaitevents",
+    "cachesizes",
+    "databaseinstances",
+    "databaseresourcelimits",
+    "databasesummary",
+    "foregroundwaitevents",
+    "hostcpu",
+    "instancecpu",
+    "ioprofile",
+    "iostatby",
+    "loadprofile",
+    "operatingsystemstatistics",
+    "osstatistics",
+    "systemstatistics",
+    "timemodel",
+    "waitevent",
+    "memorystatistics",
+];
+
+/// Whether anything is read from a section: others are left out on purpose, whatever stands in them.
+fn is_read(title: &str) -> bool {
+    let plain = plain(title);
+    let events = plain.starts_with("top") && plain.contains("events") && !plain.contains("sql");
+    [HEADER, SNAPSHOTS].contains(&title)
+        || events
+        || plain.contains("instanceactivity")
+        || WANTED.iter().any(|wanted| plain.starts_with(wanted))
+        || subjects::is_title(&plain)
 }
 
 // Which containers of a database a report is on: all of them, or one pluggable database.

@@ -45,6 +45,7 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
             continue;
         }
         if smalls.is_empty() {
+            notes.unknown(line, text);
             if above.len() < 4_096 {
                 above.push_str(text);
                 above.push('\n');
@@ -59,6 +60,7 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
                 above.clear();
             }
             smalls.clear();
+            notes.unknown(line, text);
             above.push_str(text);
             above.push('\n');
             continue;

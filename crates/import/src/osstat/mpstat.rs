@@ -41,7 +41,7 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
             None => (prefix, own),
         };
         // `Average:`, in any language, stands where the time would.
-        let average = stamp.is_none() && clock::word(rest).is_some_and(|(first, _)| first != "CPU");
+        let average = stamp.is_none() && is_average(rest);
         let rest = if average { after_average(rest) } else { rest };
         if rest.trim().is_empty() {
             continue;
@@ -76,7 +76,8 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
             && let Some((command, _)) = header::command(rest, "mpstat")
         {
             reading.command = command;
-        } else if stamp.is_none() && !average {
+        } else if stamp.is_none() && !(average && rest.trim_start().starts_with(|char: char| char.is_ascii_digit())) {
+            // Averages of single processors are left out.
             notes.unknown(line_number, rest);
         }
     }
@@ -85,6 +86,13 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
         return Err(ImportError::no_result(source, "it holds no line of mpstat for all processors"));
     }
     Ok(found)
+}
+
+/// Whether a line begins with `Average:` or its translation.
+pub(super) fn is_average(line: &str) -> bool {
+    let is_word =
+        |first: &str| !first.contains(|char: char| char.is_ascii_digit()) && first.split_whitespace().count() <= 2;
+    line.split_once([':', '：']).is_some_and(|(first, _)| is_word(first))
 }
 
 /// What follows `Average:` or its translation, which may have two words, such as `Moyenne :`.

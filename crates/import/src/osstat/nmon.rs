@@ -1,6 +1,6 @@
 //! Recordings of nmon (`nmon -f`), of Linux and AIX: processors, memory, disks and networks of each snapshot.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::clock::{self, Day, Stamp};
 use super::devices::{Invocation, Row, Sample, draft};
@@ -23,6 +23,8 @@ const DISKS: [(&str, &str); 6] = [
     ("DISKBSIZE", "areq-sz"),
     ("DISKRXFER", "r/s"),
 ];
+/// Facts that commands print, single processors, and processes.
+const NAMELESS: [&str; 5] = ["BBB", "CPU", "TOP", "UARG", "ERROR"];
 /// Tables of the whole machine.
 const HOST: [&str; 4] = ["CPU_ALL", "MEM", "NET", "NETPACKET"];
 
@@ -46,6 +48,8 @@ struct Recording {
     /// By the numbers of the snapshots: a sorted file has all of one table together, and the times last.
     samples: BTreeMap<u64, Sample>,
     left_out: Vec<String>,
+    /// Tables that have headings and are not read.
+    others: HashSet<String>,
 }
 
 /// Its runs: one for each start.
@@ -54,8 +58,13 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     let mut recording = Recording::default();
     for (number, line) in source.lines() {
         let mut words = line.trim_end().split(',').map(str::trim);
-        let (Some(table), Some(second)) = (words.next(), words.next()) else { continue };
+        let (Some(table), Some(second)) = (words.next(), words.next()) else {
+            notes.unknown(number, line);
+            continue;
+        };
         let rest: Vec<&str> = words.take(MAX_COLUMNS).collect();
+        // Headings are names.
+        let is_heading = || snapshot(second).is_none() && rest.iter().all(|name| cell(name).is_none());
         if table == "AAA" {
             // Notes of nmon itself come last, and a second recording begins anew.
             if second == "progname" && !recording.samples.is_empty() {
@@ -68,7 +77,9 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
                 _ => notes.not_understood(number, format!("{}; a snapshot and its time were expected", shown(line))),
             }
         } else if !recording.is_table(table) {
-            continue;
+            if !recording.is_left_out(table, is_heading(), snapshot(second).is_some()) {
+                notes.unknown(number, line);
+            }
         } else if let Some(at) = snapshot(second) {
             if !recording.row(table, at, &rest) {
                 notes.not_understood(
@@ -76,6 +87,8 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
                     format!("{}; values under the headings of {table} were expected", shown(line)),
                 );
             }
+        } else if !is_heading() {
+            notes.unknown(number, line);
         } else {
             let unit = if second.contains(" MB") { " (MB)" } else { "" };
             let names = rest.iter().map(|name| if name.is_empty() { String::new() } else { format!("{name}{unit}") });
@@ -147,10 +160,19 @@ impl Recording {
         }
     }
 
+    /// Whether a line is of a table that is not read: its headings, or a row below them.
+    fn is_left_out(&mut self, table: &str, is_heading: bool, is_row: bool) -> bool {
+        let is_known = NAMELESS.iter().any(|start| table.starts_with(start))
+            || self.left_out.iter().any(|known| known == table)
+            || self.others.contains(table);
+        if is_heading && !is_known && self.others.len() < MAX_COLUMNS {
+            self.others.insert(table.to_owned());
+        }
+        is_heading || (is_row && is_known) || NAMELESS.iter().any(|start| table.starts_with(start))
+    }
+
     /// Whether a table is read; of others the first few are named.
     fn is_table(&mut self, table: &str) -> bool {
-        // Facts that commands print, single processors, and processes.
-        const NAMELESS: [&str; 5] = ["BBB", "CPU", "TOP", "UARG", "ERROR"];
         let is_read = HOST.contains(&table) || of_disks(table).is_some();
         let is_name = table.len() > 2 && table.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
         if !is_read && is_name && !NAMELESS.iter().any(|start| table.starts_with(start)) {

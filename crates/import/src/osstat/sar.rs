@@ -100,7 +100,7 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
         } else if let Some((command, pace_s)) = header::command(line, "sar") {
             reader.finish();
             (reader.now.command, reader.now.pace_s) = (command, pace_s);
-        } else if table.is_none() {
+        } else if table.is_none() || !super::mpstat::is_average(line) {
             // Below a table stand averages, whatever the language calls them.
             notes.unknown(number, line);
         }

@@ -94,6 +94,8 @@ pub(crate) fn read_yaml(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>
             document.section = text.trim_end_matches(':').to_owned();
         } else if let Some((key, value)) = text.split_once(':') {
             document.value(line_number, key, value.trim(), notes);
+        } else {
+            notes.unknown(line_number, line);
         }
     }
     found.extend(document.draft());

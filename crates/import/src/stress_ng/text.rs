@@ -203,7 +203,18 @@ impl StressNgParser {
     fn is_unknown(&self, line: &Line<'_>) -> bool {
         let known = ["dispatching hogs:", " run completed in", "setting to a ", "defaulting to a "];
         let is_known = known.iter().any(|words| line.message.contains(words));
-        line.pid.is_none() && self.pid.is_none() && matches!(self.table, Table::None) && !is_known
+        let is_other = match self.table {
+            // Other programs write between lines of stress-ng where all go to one log.
+            _ if self.pid.is_some() => true,
+            Table::None => true,
+            // Messages without `[pid]` follow the rows.
+            Table::Metrics { .. } => {
+                let is_row = line.message.split_whitespace().nth(1).is_some_and(|word| number(word).is_some());
+                !is_row && !line.message.contains([':', '(']) && !is_header(line.message)
+            }
+            Table::Miscellaneous | Table::Times => false,
+        };
+        line.pid.is_none() && is_other && !is_known
     }
 
     fn row(&mut self, line: &Line<'_>, is_cut: bool) -> Result<(), String> {

@@ -74,10 +74,7 @@ pub(crate) fn recognises_json(head: &str) -> bool {
 
 /// The results in it.
 pub(crate) fn read_json(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
-    let value: Value = serde_json::from_str(source.text()).map_err(|error| {
-        let line = u64::try_from(error.line()).ok().filter(|line| *line > 0);
-        ImportError::damaged(source, line, error.to_string())
-    })?;
+    let value: Value = source.json(notes)?;
     let no_results = || ImportError::no_result(source, "it holds no results");
     let root = value.get("Results").unwrap_or(&value).as_object().ok_or_else(no_results)?;
     if !root.contains_key("Overview") {

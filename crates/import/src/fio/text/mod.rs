@@ -174,6 +174,9 @@ pub fn invocations(source: &Source, notes: &mut Notes) -> Result<Vec<Invocation>
                         notes.not_understood(number, what);
                     }
                     words_before = block.words_before.unwrap_or(words_before);
+                    if !line.contains('=') && !is_of_job(line) {
+                        notes.unknown(number, line);
+                    }
                     // Lines of a job have figures; prose below what was copied of it has none.
                     is_foreign = if line.contains('=') { false } else { is_foreign || !is_of_job(line) };
                 }

@@ -6,6 +6,7 @@
 
 mod forms;
 mod layout;
+mod misfits;
 mod names;
 mod sections;
 #[cfg(test)]
@@ -61,7 +62,10 @@ pub(super) fn reports(source: &Source, notes: &mut Notes) -> Result<Vec<Report>,
             open = Some((Sections::new(kind, is_on_pdb(&line.text)), line.number));
             continue;
         }
-        let Some((sections, _)) = &mut open else { continue };
+        let Some((sections, _)) = &mut open else {
+            notes.unknown(line.number, &line.text);
+            continue;
+        };
         if is_end(&line.text) {
             if let Some((sections, began)) = open.take() {
                 reports.push(finish(sections, began, line.number, End::Found, source, notes)?);
@@ -103,7 +107,12 @@ fn finish(
         let what = format!("its lines are broken after {length} characters: print it again with `set linesize 400`");
         return Err(ImportError::damaged(source, line, what));
     }
-    let report = sections.finish(last_line, end == End::Found, end == End::WithinLine, notes);
+    let (report, unknown) = sections.finish(last_line, end == End::Found, end == End::WithinLine, notes);
+    if !unknown.is_empty() {
+        for (line, text) in source.lines().filter(|(line, _)| unknown.contains(line)) {
+            notes.unknown(line, text);
+        }
+    }
     let needed = match report.kind {
         ReportKind::AwrGlobal => report.tables.iter().any(|table| !table.rows.is_empty()),
         ReportKind::AwrSingle | ReportKind::Statspack => {

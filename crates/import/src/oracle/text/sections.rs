@@ -1,16 +1,16 @@
 //! The sections of one report, line by line.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::mem::take;
 use std::ops::Range;
 
 use super::forms::{self, Pair};
 use super::layout::{Columns, Groups, Placed, Rule, underline};
 use super::names::{self, EventColumn};
-use super::{Line, Lines, words};
+use super::{Line, Lines, misfits, words};
 use crate::Notes;
-use crate::oracle::statspack;
 use crate::oracle::table::{HEADER, Report, ReportKind, Row, SNAPSHOTS, Table};
+use crate::oracle::{is_read, statspack};
 
 /// More cells than any report has; what follows is left out, and noted.
 const MAX_CELLS: usize = 4 << 20;
@@ -41,6 +41,8 @@ pub(super) struct Sections {
     skips: bool,
     /// Name of the database, where titles have it.
     database: String,
+    /// Lines within sections that are read, in no form that these have.
+    unknown: BTreeSet<u64>,
 }
 
 #[derive(Default)]
@@ -73,6 +75,7 @@ impl Sections {
             beside_title: Vec::new(),
             skips: false,
             database: String::new(),
+            unknown: BTreeSet::new(),
         }
     }
 
@@ -224,6 +227,9 @@ impl Sections {
             self.keep(open);
         }
         let from = self.heading.len().saturating_sub(HEADING_LINES);
+        if is_read(&self.title.text) {
+            self.unknown.extend(self.heading.iter().take(from).map(|(number, _)| *number));
+        }
         let line = self.heading.get(from).map(|(number, _)| *number);
         let headings: Vec<String> = self.heading.drain(..).skip(from).map(|(_, text)| text).collect();
         if is_over_groups {
@@ -285,10 +291,14 @@ impl Sections {
             rows: Vec::new(),
             remarks: Vec::new(),
         };
+        let is_read = is_read(&table.title);
         for (line, text) in self.heading.drain(..) {
             let title = &table.title;
             let row = |pair: Pair| Row { line, cells: vec![words::row(title, &pair.name).to_owned(), pair.value] };
             let rows: Vec<Row> = forms::pairs(&text).into_iter().map(row).collect();
+            if is_read && rows.is_empty() {
+                self.unknown.insert(line);
+            }
             table.rows.extend(rows);
         }
         if table.rows.is_empty() {
@@ -305,6 +315,10 @@ impl Sections {
 
     fn keep(&mut self, mut open: Open) {
         open.complete();
+        if is_read(&open.table.title) {
+            self.unknown.append(&mut open.unknown);
+            self.unknown.extend(misfits::lines(&open.table));
+        }
         let event = open.columns.names.iter().position(|name| name == "Event" || name.ends_with(": Event"));
         let width = event.and_then(|column| open.columns.places.get(column)).map(Range::len);
         let added = self.add(open.table);
@@ -333,7 +347,15 @@ impl Sections {
     }
 
     /// The report, that ended at `last_line`; what may be half a line is left out.
-    pub(super) fn finish(mut self, last_line: u64, ended: bool, last_is_cut: bool, notes: &mut Notes) -> Report {
+    ///
+    /// With it the lines that are in no form of the sections that are read.
+    pub(super) fn finish(
+        mut self,
+        last_line: u64,
+        ended: bool,
+        last_is_cut: bool,
+        notes: &mut Notes,
+    ) -> (Report, BTreeSet<u64>) {
         self.close();
         if last_is_cut && let Some(table) = self.tables.last_mut() {
             table.rows.retain(|row| row.line != last_line);
@@ -345,7 +367,8 @@ impl Sections {
         if self.kind == ReportKind::Statspack {
             statspack::name_database(&mut self.tables, &self.database);
         }
-        Report { kind: self.kind, is_on_pdb: self.is_on_pdb, tables: self.tables, ended, last_line }
+        let report = Report { kind: self.kind, is_on_pdb: self.is_on_pdb, tables: self.tables, ended, last_line };
+        (report, self.unknown)
     }
 }
 
@@ -439,6 +462,8 @@ struct Open {
     block: VecDeque<(u64, String)>,
     /// Rows before them.
     rows_before: usize,
+    /// Lines that are no part of a row.
+    unknown: BTreeSet<u64>,
 }
 
 impl Open {
@@ -452,6 +477,7 @@ impl Open {
             is_fresh: true,
             block: VecDeque::new(),
             rows_before: 0,
+            unknown: BTreeSet::new(),
         }
     }
 
@@ -488,6 +514,7 @@ impl Open {
         let has_figure = |cell: &String| cell.starts_with(|c: char| c.is_ascii_digit() || c == '.') || cell == "N/A";
         if *at > 0 && !cells.iter().any(has_figure) {
             // The rest of a long name.
+            self.unknown.insert(line);
             return 0;
         }
         partial.extend(cells);
