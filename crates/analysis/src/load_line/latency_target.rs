@@ -109,6 +109,16 @@ impl Subject {
         operations.chain(outstanding).filter(move |times| times.count() > 0 && !is_event)
     }
 
+    /// How long operations that it judges were waited for and never ended, by their kind.
+    pub(crate) fn unended<'a>(&self, step: &'a Step) -> impl Iterator<Item = &'a Histogram> {
+        let kind = match self {
+            Self::Event(_) => None,
+            Self::Response(kind) | Self::Service(kind) => Some(kind.as_ref()),
+        };
+        let is_judged = move |late: &&Outstanding| kind.is_some_and(|kind| kind.is_none_or(|kind| *kind == late.kind));
+        step.outstanding.iter().filter(is_judged).map(|late| &late.unended)
+    }
+
     /// What one second of a step reports on it; absent where seconds are not kept that finely.
     pub fn times_of_interval<'a>(&self, interval: &'a Interval) -> Option<&'a Histogram> {
         match self {
@@ -208,7 +218,7 @@ impl LatencyTarget {
             return by_value();
         }
         // As many must not exceed the limit, which is what shorter than a nanosecond more means.
-        let wanted = (self.quantile * times.count() as f64).ceil() as u64;
+        let wanted = times.rank(self.quantile);
         match times.below_ns(self.limit.0.saturating_add(1)) {
             (surely, _) if surely >= wanted => Some(true),
             (_, perhaps) if perhaps < wanted => Some(false),

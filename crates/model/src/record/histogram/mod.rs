@@ -236,6 +236,13 @@ impl Histogram {
         (sum(surely), sum(perhaps))
     }
 
+    /// How many durations, from the shortest on, are a share `quantile` (0 to 1) of all; at least one. Numbers such as 0.999 are not exact
+    /// in binary: of 1,000 they make 999 and not 1,000.
+    pub fn rank(&self, quantile: f64) -> u64 {
+        let exact = quantile * self.count() as f64;
+        ((exact - exact * 4.0 * f64::EPSILON).ceil() as u64).max(1)
+    }
+
     /// The duration that a share `quantile` (0 to 1) of all waits did not exceed: the upper edge of its bucket, at most
     /// 0.8 % above the true value and never above the maximum. Of one that was reported, whose buckets may be wider, it is the
     /// upper edge too, and absent if that bucket has no upper edge and the maximum is not known.
@@ -248,7 +255,7 @@ impl Histogram {
     pub fn quantile_width(&self, quantile: f64) -> Option<f64> {
         let Buckets::Reported(buckets) = &self.buckets else { return (self.count() > 0).then_some(1.0) };
         let all = self.count();
-        let wanted = ((quantile * all as f64).ceil() as u64).max(1);
+        let wanted = self.rank(quantile);
         let mut below: u64 = 0;
         for (at, bucket) in buckets.iter().enumerate() {
             below = below.saturating_add(bucket.count);
@@ -279,7 +286,6 @@ impl Histogram {
 
     /// Several quantiles, in rising order, in one pass; each as [`Self::quantile_ns`] has it.
     pub fn quantiles_ns(&self, quantiles: &[f64]) -> Vec<Option<u64>> {
-        let all = self.count();
         let mut values = Vec::with_capacity(quantiles.len());
         let mut below: u64 = 0;
         let within = |ns: u64| ns.min(self.max_ns.unwrap_or(u64::MAX)).max(self.min_ns.unwrap_or(0));
@@ -289,7 +295,7 @@ impl Histogram {
             }
             buckets => buckets.used().into_iter().map(|(_, highest, count)| (Some(highest), count)).collect(),
         };
-        let mut rest = quantiles.iter().map(|quantile| ((quantile * all as f64).ceil() as u64).max(1)).peekable();
+        let mut rest = quantiles.iter().map(|quantile| self.rank(*quantile)).peekable();
         for (edge, count) in edges {
             if rest.peek().is_none() {
                 break;

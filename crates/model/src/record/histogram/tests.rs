@@ -175,6 +175,20 @@ fn reported_histograms_come_back_from_the_document() {
     assert!(wrong.to_string().contains("it holds 6 waits but says 7"), "{wrong}");
 }
 
+#[test]
+fn a_share_that_is_not_exact_in_binary_takes_no_rank_more() {
+    // What `p99.9` becomes when it is read.
+    let share = 99.9 / 100.0;
+    for thousands in [1, 2, 3, 7, 1_000, 10_000_000] {
+        let mut times = Histogram::default();
+        times.record_n(1_000, 999 * thousands);
+        times.record_n(1_000_000, thousands);
+        assert!(times.quantile_ns(share).is_some_and(|ns| ns < 2_000), "of {thousands} thousands");
+        times.record(1_000_000);
+        assert_eq!(times.quantile_ns(share), Some(1_000_000), "of {thousands} thousands and one");
+    }
+}
+
 proptest! {
     #[test]
     fn packed_counts_read_and_merge_as_before(values in prop::collection::vec(0u64..HIGHEST_NS * 2, 0..200)) {
