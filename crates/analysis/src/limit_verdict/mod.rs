@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::at_once::{is_of_jobs, levels};
 use super::load_line::Verdicts;
 use super::load_line::judge::{
-    deciding_lateness_ns, ends_too_seldom, fails_too_often, is_crowded, is_generator_busy, outcome,
+    deciding_lateness_ns, ends_too_seldom, fails_too_often, is_crowded, is_generator_busy, leaves_open, outcome,
 };
 use super::measured::is_one_load;
 use super::opening::{Carried, Claim, at_load, of_lines};
@@ -71,7 +71,7 @@ pub enum Because {
     FellBehind,
     /// Too many operations failed: a share, 0 to 1.
     Errors(f64),
-    /// Too many operations never ended, although they were waited for longer than the limit.
+    /// Too many operations never ended. Whether they missed the limit is known only where they were waited for longer than it.
     NotEnded {
         /// How many.
         operations: u64,
@@ -254,6 +254,7 @@ impl LimitVerdict {
         let answer = match outcome {
             VerdictOutcome::Passed => LimitAnswer::Yes,
             VerdictOutcome::GeneratorBound => LimitAnswer::NoVerdict,
+            VerdictOutcome::Failed if because.is_unknown(target.limit) => LimitAnswer::NoVerdict,
             VerdictOutcome::Failed => LimitAnswer::No,
             // Beyond the limit over the whole window is beyond it, steady or not.
             VerdictOutcome::Unsteady if is_within => LimitAnswer::NoVerdict,
@@ -318,6 +319,11 @@ impl Because {
         }
     }
 
+    /// Whether it says nothing of a limit: what was waited for no longer than that may have missed it or not.
+    fn is_unknown(&self, limit: Nanos) -> bool {
+        matches!(self, Self::NotEnded { waited, .. } if *waited <= limit)
+    }
+
     /// What decided, as a clause; `None` where that is the value itself.
     fn clause(&self, work: &str) -> Option<String> {
         Some(match self {
@@ -374,7 +380,7 @@ fn why_failed(step: &Step, target: &LatencyTarget, is_within: bool) -> Because {
     match Figures(step).failed_share().filter(|_| fails_too_often(step, target)) {
         Some(share) if sending::behind(step).is_none() => Because::Errors(share),
         _ if sending::behind(step).is_some() => Because::FellBehind,
-        _ => match step.unended.filter(|_| is_within && ends_too_seldom(step, target)) {
+        _ => match step.unended.filter(|_| is_within && (ends_too_seldom(step, target) || leaves_open(step, target))) {
             Some(late) => Because::NotEnded { operations: late.operations, waited: Nanos(late.waited_ns) },
             None if is_within => Because::FellBehind,
             None => Because::Latency,
@@ -417,6 +423,7 @@ impl Message for RunVerdict {
             (LimitAnswer::No, Because::Errors(_)) => {
                 "See why they failed; if so many may, say so with `--errors PERCENT`."
             }
+            (LimitAnswer::NoVerdict, Because::NotEnded { .. }) => "Wait longer for them after the window: `--drain`.",
             (LimitAnswer::NoVerdict, Because::NotSteady) => "Run longer, or with more warm-up, and judge that.",
             (LimitAnswer::NoVerdict, Because::Nothing) if words == Vocabulary::Sessions => {
                 "Make sure that it happens, or judge something else, such as `response:p99=5ms`."

@@ -304,3 +304,35 @@ fn a_doubt_follows_the_answer() {
         "{sentence}"
     );
 }
+
+#[test]
+fn what_was_given_up_before_the_limit_had_passed_leaves_the_answer_open() {
+    let with = |late: u64, timed: u64, waited_s: u64, limit: &str| {
+        let mut step = requests::sweep().steps.swap_remove(0);
+        step.operations[0].response.clear();
+        step.operations[0].response.record_n(1_000_000, 1_000 - timed);
+        let mut outstanding =
+            model::record::Outstanding { kind: step.operations[0].kind.clone(), ..Default::default() };
+        outstanding.unended.record_n(waited_s * 1_000_000_000, timed);
+        step.outstanding = vec![outstanding];
+        let waited_ns = waited_s * 1_000_000_000;
+        step.unended = Some(model::record::Unended { operations: late, sessions: late, waited_ns });
+        let run = alone(step);
+        let findings = analyse_limits(&run, &[limit.parse().unwrap()]);
+        let verdict = findings.into_iter().find_map(|finding| match finding {
+            Finding::Verdict(verdict) => Some(verdict),
+            _ => None,
+        });
+        let verdict = verdict.unwrap();
+        (verdict.answer, verdict.advice().is_some())
+    };
+    use LimitAnswer::{No, NoVerdict, Yes};
+    assert_eq!(with(20, 20, 1, "response:p99=5s"), (NoVerdict, true), "they may have taken any time above a second");
+    assert_eq!(with(20, 20, 1, "response:p97=5s"), (Yes, false), "whatever they took");
+    assert_eq!(with(20, 20, 6, "response:p99=5s").0, No);
+    assert_eq!(with(20, 20, 6, "read response:p99=7s").0, NoVerdict);
+    // Some of them were timed, and the others are not forgotten.
+    assert_eq!(with(20, 5, 6, "response:p99=5s").0, No);
+    assert_eq!(with(20, 5, 1, "response:p99=5s").0, NoVerdict);
+    assert_eq!(with(20, 5, 6, "response:p90=5s").0, Yes);
+}

@@ -30,13 +30,6 @@ pub fn judge(step: &Step, target: &LatencyTarget) -> Option<VerdictOutcome> {
         return Some(VerdictOutcome::Failed);
     }
     let subject = target.subject.clone().unwrap_or(Subject::Response(None));
-    // The durations that count are those that ended; what did not end and is over the limit already takes its ranks too. Of one kind
-    // it is taken to be as large a share as of all.
-    let ended: u64 = Figures(step).response().map_or(0, |times| times.count());
-    let quantile = |times: &Histogram| match target.quantile * (1.0 + overdue(step, target) / ended.max(1) as f64) {
-        beyond if beyond > 1.0 => None,
-        quantile => times.quantile_ns(quantile),
-    };
     let is_lost = sending::behind(step).is_some();
     let Some(times) = subject.times(step) else {
         // What never came back has no time, and was not carried all the same.
@@ -45,9 +38,9 @@ pub fn judge(step: &Step, target: &LatencyTarget) -> Option<VerdictOutcome> {
             if is_excused { VerdictOutcome::GeneratorBound } else { VerdictOutcome::Failed }
         });
     };
-    let is_response = matches!(subject, Subject::Response(_));
-    let value = if is_response { quantile(&times) } else { times.quantile_ns(target.quantile) };
-    let within = value.is_some_and(|ns| ns <= target.limit.0);
+    let value = Some(quantile_of_ended(step, &subject, target)).filter(|quantile| *quantile <= 1.0);
+    let value = value.and_then(|quantile| times.quantile_ns(quantile));
+    let within = value.is_some_and(|ns| ns <= target.limit.0) && !is_left_open(&subject, target, &times, step);
     let outcome = if is_lost || queue_grows(step) {
         VerdictOutcome::Failed
     } else if is_unsteady(step, &subject, target) {
@@ -59,6 +52,16 @@ pub fn judge(step: &Step, target: &LatencyTarget) -> Option<VerdictOutcome> {
     };
     let excused = outcome != VerdictOutcome::Passed && is_generator_bound(step, &subject, target, within);
     Some(if excused { VerdictOutcome::GeneratorBound } else { outcome })
+}
+
+/// The quantile of the times that are known. What has none and is over the limit already takes its ranks too; of one kind it is taken to be
+/// as large a share as of all.
+fn quantile_of_ended(step: &Step, subject: &Subject, target: &LatencyTarget) -> f64 {
+    if !matches!(subject, Subject::Response(_)) {
+        return target.quantile;
+    }
+    let ended: u64 = Figures(step).response().map_or(0, |times| times.count());
+    target.quantile * (1.0 + overdue(step, target) / ended.max(1) as f64)
 }
 
 /// Operations that had no answer when the window closed, though they fell due longer before than the limit, whether they were sent or
@@ -86,14 +89,28 @@ fn fails_beyond(step: &Step, target: &LatencyTarget, usual: f64) -> bool {
     Figures(step).failed_share().is_some_and(|share| share > target.errors.unwrap_or(usual))
 }
 
-/// Whether so many operations never ended that the quantile lies among them, and they were waited for longer than the limit. Of one kind
-/// they are taken to be as large a share as of all.
+/// Whether so many operations never ended that the quantile lies among them. Of one kind they are taken to be as large a share as of all.
 pub(crate) fn ends_too_seldom(step: &Step, target: &LatencyTarget) -> bool {
-    // Where each of them was timed, they are among the times that are judged.
-    let is_untimed = step.outstanding.is_empty() && !matches!(target.subject, Some(Subject::Event(_)));
-    let Some(late) = step.unended.filter(|_| is_untimed) else { return false };
-    let all = step.counters.operations.unwrap_or(0).saturating_add(late.operations);
-    late.waited_ns > target.limit.0 && late.operations as f64 > (1.0 - target.quantile + 1e-9) * all as f64
+    let Some(late) = step.unended.filter(|_| !matches!(target.subject, Some(Subject::Event(_)))) else { return false };
+    // Those that were timed are among the times that are judged.
+    let timed: u64 = step.outstanding.iter().map(|kind| kind.unended.count()).sum();
+    let untimed = late.operations.saturating_sub(timed);
+    let all = Figures(step).response().map_or(0, |times| times.count()).saturating_add(untimed);
+    untimed > 0 && untimed as f64 > (1.0 - target.quantile + 1e-9) * all as f64
+}
+
+/// Whether `times` keep the limit only if operations that never ended would have: those that were waited for no longer than it may have
+/// taken any longer time.
+fn is_left_open(subject: &Subject, target: &LatencyTarget, times: &Histogram, step: &Step) -> bool {
+    let open: u64 = subject.unended(step).map(|ages| ages.below_ns(target.limit.0.saturating_add(1)).1).sum();
+    let quantile = quantile_of_ended(step, subject, target) + open as f64 / times.count().max(1) as f64;
+    open > 0 && (quantile > 1.0 + 1e-9 || times.quantile_ns(quantile).is_none_or(|ns| ns > target.limit.0))
+}
+
+/// The same of what a target judges in a step.
+pub(crate) fn leaves_open(step: &Step, target: &LatencyTarget) -> bool {
+    let subject = target.subject.clone().unwrap_or(Subject::Response(None));
+    subject.times(step).is_some_and(|times| is_left_open(&subject, target, &times, step))
 }
 
 /// The same for either loop, of what a step of `workload` is judged by; absent where nothing that the target judges happened,
@@ -109,7 +126,7 @@ pub(crate) fn outcome(workload: Workload, step: &Step, target: &LatencyTarget) -
     if fails_too_often(step, &target) {
         return Some(VerdictOutcome::Failed);
     }
-    let is_lost = sending::behind(step).is_some() || ends_too_seldom(step, &target);
+    let is_lost = sending::behind(step).is_some() || ends_too_seldom(step, &target) || leaves_open(step, &target);
     // Of what failed alone nothing has a time.
     let is_met = if is_lost { false } else { target.is_met(workload, step)? };
     Some(match is_met {
