@@ -98,9 +98,11 @@ struct FakeLane {
     stall: std::ops::Range<u64>,
     /// Whatever has not ended soon after it was asked to end is cancelled.
     cancels: bool,
-    /// When each operation of each batch began and ended, and when that was known.
-    log: Vec<(Fate, u64, Vec<(u64, u64)>)>,
+    log: Vec<Logged>,
 }
+
+/// What becomes of a batch, when that is known unless it is cancelled, and when each of its operations began and ended.
+type Logged = (Fate, u64, Vec<(u64, u64)>);
 
 /// So long after it was asked to end a batch has ended.
 const CANCELLED_NS: u64 = 5 * MS;
