@@ -141,6 +141,28 @@ fn is_shown(text: &str, line: usize, planted: &str) -> bool {
 }
 
 #[test]
+fn a_line_between_the_title_and_the_rows_of_a_section_hides_none_of_it() {
+    let Some(folder) = super::folder() else { return };
+    let text = Source::open(&folder.join("awr/awr_11204_rac_inst1.txt")).unwrap().text().to_owned();
+    let lines: Vec<&str> = text.lines().collect();
+    let title = lines.iter().position(|line| line.contains("Background Wait Events  ")).unwrap();
+    let rule = title + lines[title..].iter().position(|line| line.starts_with("-----")).unwrap();
+    let waits = |text: &str| {
+        let (_, drafts, _) = source(text).and_then(|source| read(&source)).unwrap();
+        drafts[0].steps[0].waits.iter().filter(|waits| !waits.foreground).cloned().collect::<Vec<_>>()
+    };
+    let bare = waits(&text);
+    assert!(!bare.is_empty());
+    for at in [title + 1, title + 2, rule] {
+        let mut planted = lines.clone();
+        planted.insert(at, PLANTED);
+        let planted = planted.join("\n") + "\n";
+        assert!(is_shown(&planted, at + 1, PLANTED), "line {at}");
+        assert_eq!(waits(&planted), bare, "line {at}");
+    }
+}
+
+#[test]
 fn a_line_that_no_reader_knows_is_shown_in_texts_of_every_kind() {
     let specimens = smallest();
     let missing: Vec<&str> =

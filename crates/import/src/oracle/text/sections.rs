@@ -117,7 +117,7 @@ impl Sections {
             }
             return;
         }
-        if self.is_title(text, lines) {
+        if self.is_title(line.number, text, lines) {
             return self.underlined(line.number, text, lines);
         }
         self.title.in_remarks = false;
@@ -128,10 +128,12 @@ impl Sections {
     }
 
     /// Whether a line is a title without `DB/Inst:`; remarks follow it, or an underline.
-    fn is_title(&self, text: &str, lines: &mut Lines<'_>) -> bool {
+    fn is_title(&self, number: u64, text: &str, lines: &mut Lines<'_>) -> bool {
         let Some(next) = lines.peek(0) else { return false };
         if remark(&next.text).is_some() {
-            return !text.starts_with(' ');
+            // Between a title and its remarks, or among these, stands no other title.
+            let is_within = self.title.in_remarks || (self.title.line > 0 && self.title.line + 1 == number);
+            return !text.starts_with(' ') && !is_within;
         }
         let begins = text.len() - text.trim_start().len();
         underline(&next.text).is_some_and(|run| begins < run.end)
@@ -225,6 +227,10 @@ impl Sections {
         if let Some(mut open) = self.open.take() {
             self.heading = open.take_headings();
             self.keep(open);
+        }
+        if is_read(&self.title.text) {
+            let unknown = &mut self.unknown;
+            self.heading.retain(|(number, text)| !has_decimals(text) || !unknown.insert(*number));
         }
         let from = self.heading.len().saturating_sub(HEADING_LINES);
         if is_read(&self.title.text) {
@@ -404,6 +410,14 @@ fn remark(text: &str) -> Option<&str> {
 fn is_remark_that_goes_on(text: &str) -> bool {
     let indent = text.len() - text.trim_start().len();
     (2..=4).contains(&indent)
+}
+
+/// Whether a line has a number with decimals, which no heading has.
+fn has_decimals(text: &str) -> bool {
+    text.split_whitespace().any(|word| {
+        let number = word.trim_end_matches(|char: char| char.is_ascii_alphabetic());
+        number.contains('.') && number.parse::<f64>().is_ok()
+    })
 }
 
 /// The next rule, if no blank line stands before it.
