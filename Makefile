@@ -112,6 +112,7 @@ torture: build ## As root: kill the engine at random moments for HOURS=1, find c
 	PLIMSOLL_TORTURE_SECONDS=1 $(CARGO) test --release --locked --test throttle -- --nocapture --test-threads=1
 	PLIMSOLL_TORTURE_SECONDS=1 $(CARGO) test --release --locked --test network -- --nocapture
 	PLIMSOLL_TORTURE_SECONDS=1 $(CARGO) test --release --locked --test causes -- --nocapture --test-threads=1
+	PLIMSOLL_TORTURE_SECONDS=1 $(CARGO) test --release --locked --test planted
 
 # Coverage without a nightly toolchain: the compiler's own pass, and libFuzzer, which wants a C++ compiler.
 FUZZ_FLAGS = -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \

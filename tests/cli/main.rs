@@ -33,6 +33,7 @@ mod mysql;
 mod net;
 mod orders_data;
 mod orders_load;
+mod outstanding;
 mod pages;
 mod place;
 mod platforms;

@@ -35,7 +35,7 @@ fn set_up(place: &Place, more: &[&str]) -> Answer {
 }
 
 /// The server itself, rather than the shell that watches it.
-fn server_process(place: &Place) -> u32 {
+pub(crate) fn server_process(place: &Place) -> u32 {
     let is_server = |pid: &u32| {
         let program = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
         program.file_name().is_some_and(|name| name == "mariadbd" || name == "mysqld")

@@ -12,16 +12,16 @@ use crate::manners::{signal, wait_for, wait_for_intervals};
 use crate::place::Place;
 
 /// What the servers of these tests and their clients know.
-const TOKEN: &str = "a token of tests";
+pub(crate) const TOKEN: &str = "a token of tests";
 
 /// A server of its own process, on a port that the kernel chose. Ends when it is dropped.
-struct Served {
-    child: Child,
-    address: String,
+pub(crate) struct Served {
+    pub(crate) child: Child,
+    pub(crate) address: String,
 }
 
 impl Served {
-    fn start(place: &Place, more: &[&str]) -> Self {
+    pub(crate) fn start(place: &Place, more: &[&str]) -> Self {
         let words = ["net", "serve", "--listen", "127.0.0.1:0"];
         let mut command = place.plimsoll(&[&words, more].concat());
         command.env("PLIMSOLL_NET_TOKEN", TOKEN).stdout(Stdio::piped()).stderr(Stdio::null());

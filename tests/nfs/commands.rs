@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use plimsoll::config::MAX_SESSIONS;
@@ -341,4 +342,45 @@ fn both_clients_have_their_turns_and_a_local_file_is_told() {
     let small = ganesha.url("small.dat", "");
     let unlike = refused(&place, &["io", "compare-nfs", "--kernel", "kernel.dat", "--direct", &small, "--threads=1"]);
     assert!(unlike.contains("the two files are not used alike") && unlike.contains("--size"), "{unlike}");
+}
+
+#[test]
+fn requests_that_a_server_owes_at_the_end_are_counted_with_their_age() {
+    let Some(ganesha) = Ganesha::start() else { return };
+    let place = scratch();
+    let signal = |name: &str| {
+        assert!(Command::new("kill").args([name, &ganesha.pid().to_string()]).status().unwrap().success());
+    };
+    for url in [ganesha.url("data", ""), ganesha.url_4("data", "")] {
+        let words = |seconds: u64, more: &[&str]| {
+            let duration = format!("--duration={seconds}s");
+            let common = ["io", "run", "--path", &url, "--size=8M", "--warmup=0s", "--depth=4", "--quiet", &duration];
+            let words = common.into_iter().chain(more.iter().copied()).map(str::to_owned);
+            words.collect::<Vec<String>>()
+        };
+        let owed = |seconds: u64| {
+            let words = words(seconds, &["--pattern=randread", "--limit=response:p99.9999=500ms", "--json"]);
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let load = plimsoll(&place, &words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            // From shortly before the end of the window until after it.
+            thread::sleep(Duration::from_millis(1_000 * seconds - 700));
+            signal("-STOP");
+            thread::sleep(Duration::from_millis(2_500));
+            signal("-CONT");
+            let output = load.wait_with_output().unwrap();
+            let is_crowded = text(&output.stdout).contains(r#""crowded""#);
+            let run = serde_json::from_slice::<Value>(&output.stdout).unwrap_or_default()["run"].take();
+            let late = &run["steps"][0]["outstanding"][0]["response"];
+            let (count, longest_ns) = (late["count"].as_u64().unwrap_or(0), late["max_ns"].as_u64().unwrap_or(0));
+            // Where other programs leave no processor, a missed limit has no verdict.
+            let is_no = output.status.code() == Some(if is_crowded { 2 } else { 1 });
+            (count, longest_ns / 1_000_000, is_no, text(&output.stderr))
+        };
+        done(&place, &words(1, &["--pattern=randwrite"]).iter().map(String::as_str).collect::<Vec<_>>());
+        // On a busy machine the load may begin so late that its window goes on beyond that.
+        let found = [2, 5, 12].into_iter().map(owed).find(|(_, longest_ms, ..)| *longest_ms >= 500);
+        let (count, longest_ms, is_no, said) = found.expect("nothing was owed");
+        assert!(count == 4 && is_no, "{url}: {count}, {said}");
+        assert!((500..10_000).contains(&longest_ms), "{url}: {longest_ms} ms");
+    }
 }

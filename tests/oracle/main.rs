@@ -14,6 +14,7 @@ mod fitness;
 mod interrupt;
 mod model;
 mod orders;
+mod outstanding;
 #[path = "../cli/place.rs"]
 #[allow(dead_code, reason = "each test program uses a part of it")]
 mod place;

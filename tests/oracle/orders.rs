@@ -22,7 +22,7 @@ fn made() -> Shop {
 }
 
 /// A place with whole data.
-fn site() -> Site {
+pub fn site() -> Site {
     site_of(Options::of(Generation::V19))
 }
 

@@ -5,4 +5,5 @@
 mod found;
 mod hangs;
 mod making;
+mod observer;
 mod shown;
