@@ -99,7 +99,7 @@ docs: ## Build the book in target/book, searchable, and check its links, sizes a
 		$(CARGO) install mdbook --version $(MDBOOK_VERSION) --locked --no-default-features --features search --root target/tools
 	$(MDBOOK) build docs
 	$(CARGO) test --locked --quiet --workspace --test readme
-	$(CARGO) test --locked --quiet --workspace --lib -- docs_cli the_references_list docs_export the_documented_table
+	$(CARGO) test --locked --quiet --workspace --lib -- docs_cli the_references_list docs_export the_documented_table docs_imports
 
 .PHONY: bench
 bench: build tools ## Measure the figures of dev/performance.md (about 90 minutes, wants an idle machine)
@@ -112,6 +112,7 @@ torture: build ## As root: kill the engine at random moments for HOURS=1, find c
 	PLIMSOLL_TORTURE_SECONDS=1 $(CARGO) test --release --locked --test throttle -- --nocapture --test-threads=1
 	PLIMSOLL_TORTURE_SECONDS=1 $(CARGO) test --release --locked --test network -- --nocapture
 	PLIMSOLL_TORTURE_SECONDS=1 $(CARGO) test --release --locked --test causes -- --nocapture --test-threads=1
+	PLIMSOLL_TORTURE_SECONDS=1 $(CARGO) test --release --locked -p plimsoll-import --lib corpus_tests
 	PLIMSOLL_TORTURE_SECONDS=1 $(CARGO) test --release --locked --test planted
 
 # Coverage without a nightly toolchain: the compiler's own pass, and libFuzzer, which wants a C++ compiler.
