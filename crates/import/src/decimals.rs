@@ -122,7 +122,7 @@ fn is_number(run: &str, point: char, group: char) -> Option<bool> {
         return None;
     }
     match fraction {
-        None if grouped == 0 => None,
+        None if grouped == 0 || run.parse::<std::net::Ipv4Addr>().is_ok() => None,
         None => Some(grouped > 1),
         Some(fraction) => {
             Some(grouped > 0 || fraction.len() != 3 || first.is_empty() || first == "0" || first.len() > 3)
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn numbers_that_may_be_either_decide_nothing() {
-        let read = ["1,234", "1.234", "1,5", ",5", "0,125", "1.234.567", "12345,678", "1.2.3", "5", "1,23.4"];
+        let read = ["1,234", "1.234", "1,5", ",5", "0,125", "1.234.567", "12345,678", "1.2.3", "5", "192.168.178.181"];
         let expected =
             [Some(false), Some(false), Some(true), Some(true), Some(true), Some(true), Some(true), None, None, None];
         assert_eq!(read.map(|run| is_number(run, ',', '.')), expected);
