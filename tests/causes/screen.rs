@@ -57,7 +57,7 @@ const NAMES: [(Cause, &[&str]); 21] = [
     (Cause::OtherPrograms, &["by other programs"]),
     (Cause::Quota, &["processor quota"]),
     (Cause::Commits, &["by commits", "went to commits"]),
-    (Cause::Locks, &["locks of rows"]),
+    (Cause::Locks, &["locks of rows", "locks other than of rows"]),
     (Cause::Reads, &["reads from storage"]),
     (Cause::NamedWait, &["that the server calls"]),
     (Cause::Hypervisor, &["by the hypervisor"]),

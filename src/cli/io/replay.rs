@@ -110,7 +110,7 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Load")]
     jobs: NonZeroU32,
 
-    /// Outstanding requests of all jobs together [default: 64 to 1024]
+    /// Outstanding requests of all jobs together [default: up to 1024]
     ///
     /// It is the maximum. Without it, as many as fall due in 30 s, and as fit in 1 GiB.
     #[arg(long, value_name = "N", help_heading = "Load")]

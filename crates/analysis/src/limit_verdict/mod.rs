@@ -423,7 +423,9 @@ impl Message for RunVerdict {
             (LimitAnswer::No, Because::Errors(_)) => {
                 "See why they failed; if so many may, say so with `--errors PERCENT`."
             }
-            (LimitAnswer::NoVerdict, Because::NotEnded { .. }) => "Wait longer for them after the window: `--drain`.",
+            (LimitAnswer::NoVerdict, Because::NotEnded { .. }) => {
+                "Wait longer for them after the window (`--drain`); batches are given up after 2 s (`--send statement`)."
+            }
             (LimitAnswer::NoVerdict, Because::NotSteady) => "Run longer, or with more warm-up, and judge that.",
             (LimitAnswer::NoVerdict, Because::Nothing) if words == Vocabulary::Sessions => {
                 "Make sure that it happens, or judge something else, such as `response:p99=5ms`."

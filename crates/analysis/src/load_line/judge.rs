@@ -110,7 +110,12 @@ fn is_left_open(subject: &Subject, target: &LatencyTarget, times: &Histogram, st
 /// The same of what a target judges in a step.
 pub(crate) fn leaves_open(step: &Step, target: &LatencyTarget) -> bool {
     let subject = target.subject.clone().unwrap_or(Subject::Response(None));
-    subject.times(step).is_some_and(|times| is_left_open(&subject, target, &times, step))
+    // What misses the limit without them is missed, whatever they would have taken.
+    let keeps = |times: &Histogram| {
+        let quantile = quantile_of_ended(step, &subject, target);
+        quantile <= 1.0 && times.quantile_ns(quantile).is_some_and(|ns| ns <= target.limit.0)
+    };
+    subject.times(step).is_some_and(|times| keeps(&times) && is_left_open(&subject, target, &times, step))
 }
 
 /// The same for either loop, of what a step of `workload` is judged by; absent where nothing that the target judges happened,

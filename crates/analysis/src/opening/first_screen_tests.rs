@@ -86,7 +86,7 @@ fn advice_never_asks_for_more_of_what_was_stopped() {
         Finding::Ceiling(found) if found.is_cap() => Some(found.clone()),
         _ => None,
     });
-    let stops = crate::Stops::Processors { busy: 0.99, by: UsedBy::Server, others: None };
+    let stops = crate::Stops::Processors { busy: 0.99, by: UsedBy::Server, others: None, stolen: None };
     let stopped_by = [
         StoppedBy::Ceiling(ceiling.expect("a sample has a cap")),
         StoppedBy::LoadGenerator,

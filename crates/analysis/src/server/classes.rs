@@ -2,13 +2,14 @@
 
 use super::figures::Served;
 use crate::time_parts::Range;
-use model::record::{CpuTime, SessionState};
+use model::record::{CpuTime, SessionState, Step};
 
 /// Standard errors that bounds of a sample are wide.
 const ERRORS: f64 = 2.0;
 /// Sessions that wait in a state which may be a read are taken to read if by their number each read takes no longer than this, in seconds.
 const SLOW_READ_S: f64 = 1.0;
-/// And if processors that were free stood still for storage in this share of their time: who waits for a latch leaves them idle.
+/// And if for this share of those sessions, or of the processors that were free, a processor stood still for storage: who waits for a latch
+/// leaves it idle.
 const FOR_STORAGE: f64 = 0.5;
 
 /// Mean numbers of sessions by what they were seen doing.
@@ -72,16 +73,17 @@ impl Classes {
     /// How many sessions read, of those that use a processor or read: as long as the server timed reads, or else those that neither run nor
     /// are ready to, of a server whose processes can be seen. Threads that are no sessions run as well, so that it is at least so many. 0 where
     /// that is not known, where there were too few reads to wait for, or where the machine's processors did not wait for storage.
-    pub(crate) fn reading(&self, served: &Served<'_>, machine: Option<&CpuTime>) -> f64 {
+    pub(crate) fn reading(&self, served: &Served<'_>, step: &Step) -> f64 {
         let either = self.either.likely;
         let untimed = || {
-            let CpuTime { iowait_ns: Some(waited_ns), idle_ns: Some(idle_ns), .. } = machine? else { return None };
-            let free_ns = waited_ns.saturating_add(*idle_ns);
-            if free_ns == 0 || (*waited_ns as f64) < FOR_STORAGE * free_ns as f64 {
-                return None;
-            }
             let waiting = either - served.processors()? - served.ready()?;
-            (waiting <= served.reads_per_s()? * SLOW_READ_S).then_some(waiting)
+            let CpuTime { iowait_ns, idle_ns, .. } = step.host_cpu?;
+            let processors = |ns: u64| ns as f64 / step.window.duration_ns.max(1) as f64;
+            let stood_still = processors(iowait_ns?);
+            // A processor stands still for storage once, however many sessions of it wait.
+            let most = waiting.min(stood_still + processors(idle_ns?));
+            let is_for_storage = stood_still > 0.0 && stood_still >= FOR_STORAGE * most;
+            (is_for_storage && waiting <= served.reads_per_s()? * SLOW_READ_S).then_some(waiting)
         };
         served.read_seconds_per_s().map(|timed| timed.min(either)).or_else(untimed).unwrap_or(0.0).max(0.0)
     }

@@ -52,6 +52,8 @@ impl Spent {
         let classes = Classes::of(served, step.load.sessions.map_or(0.0, f64::from));
         // What a log or a lock is waited for besides commits and rows, a standby or a new page of a file, is its own cause.
         let beside = |found: &&str| match served.state(found) {
+            // A leader waits for its own parallel workers, which compute or read.
+            SessionState::Other if found.starts_with("IPC:") => false,
             SessionState::Log | SessionState::Other => true,
             SessionState::Lock => !is_of_rows(found),
             _ => false,
@@ -64,7 +66,7 @@ impl Spent {
         let locks = (classes.locks.likely - of(SessionState::Lock)).max(0.0);
         let named = named.into_iter().max_by(|one, other| one.1.total_cmp(&other.1));
         let named = named.map(|(found, mean)| (found.to_owned(), mean));
-        let reading = classes.reading(served, step.host_cpu.as_ref());
+        let reading = classes.reading(served, step);
         let (reads, waiting) = (reads + reading, classes.waiting() + reading);
         let running = served.processors();
         // Who was woken still counts as waiting until he runs.
@@ -92,6 +94,9 @@ pub enum Stops {
         by: UsedBy,
         /// Share of what was used that neither the server nor the load generator used; absent where the server's is not known.
         others: Option<f64>,
+        /// Share of the time that the hypervisor took; absent unless it is who used them.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        stolen: Option<f64>,
     },
     /// A quota kept processors from the server.
     Quota {
@@ -131,6 +136,8 @@ pub enum Stops {
         share: f64,
         /// That name, such as `IPC:SyncRep`.
         event: String,
+        /// Whether it is a lock of another transaction, on something else than rows.
+        is_lock: bool,
     },
     /// The server had nothing to do for transactions that were under way.
     Outside {
@@ -196,8 +203,7 @@ impl Stops {
             Some(_) => UsedBy::Both,
             None => UsedBy::Unknown,
         };
-        let others = if by == UsedBy::Hypervisor { stolen } else { others };
-        Some(Self::Processors { busy, by, others })
+        Some(Self::Processors { busy, by, others, stolen: stolen.filter(|_| by == UsedBy::Hypervisor) })
     }
 
     fn quota(run: &Run, step: &Step) -> Option<Self> {
@@ -206,7 +212,9 @@ impl Stops {
         let spent = Spent::of(step, &served)?;
         // All that were under way may have been held back while the quota was used up, and no longer. What they were ready for besides was
         // taken by others.
+        // The kernel adds up the time of all processors, so that the share of periods bounds it too.
         let held_back = throttled_ns as f64 / 1e9 / Figures(step).seconds();
+        let held_back = held_back.min(throttled_periods as f64 / periods.max(1) as f64);
         let share = (spent.ready? / spent.all).min(held_back);
         let is_often = throttled_periods as f64 >= OFTEN * periods as f64 && throttled_periods > 0;
         let named = spent.named.map_or(0.0, |(_, mean)| mean);
@@ -227,7 +235,10 @@ impl Stops {
             Self::Locks { share: locks / all, wait: served.mean_lock_wait_ns().map(ns) },
             Self::Reads { share: reads / all },
         ];
-        waits.extend(named.map(|(event, mean)| Self::Waits { share: mean / all, event }));
+        waits.extend(named.map(|(event, mean)| {
+            let is_lock = served.state(&event) == SessionState::Lock;
+            Self::Waits { share: mean / all, event, is_lock }
+        }));
         waits.sort_by(|one, other| other.share().total_cmp(&one.share()));
         let most = waits.first()?.share();
         // What is less than the time at work or on the way is not what stops them.
@@ -268,11 +279,11 @@ impl Stops {
     fn parts(&self) -> (String, Option<String>) {
         let alone = |what: &str| (what.to_owned(), None);
         match self {
-            Self::Processors { by: UsedBy::Others, busy, others: Some(others) } => (
+            Self::Processors { by: UsedBy::Others, busy, others: Some(others), .. } => (
                 "processors".to_owned(),
                 Some(format!("{} % busy, {} of that by other programs", percent(*busy), whole(*others))),
             ),
-            Self::Processors { by: UsedBy::Hypervisor, busy, others: Some(stolen) } => (
+            Self::Processors { by: UsedBy::Hypervisor, busy, stolen: Some(stolen), .. } => (
                 "processors".to_owned(),
                 Some(format!("{} % busy, {} of the time taken by the hypervisor", percent(*busy), whole(*stolen))),
             ),
@@ -294,6 +305,9 @@ impl Stops {
             }
             Self::Locks { wait, .. } => ("locks of rows".to_owned(), wait.map(|wait| format!("waits of {wait} each"))),
             Self::Reads { .. } => alone("reads from storage"),
+            Self::Waits { event, is_lock: true, .. } => {
+                (format!("locks other than of rows (`{}`)", shown(event)), None)
+            }
             Self::Waits { event, .. } => (format!("waits that the server calls `{}`", shown(event)), None),
             Self::Outside { is_sure: true, .. } => alone("the way to the server and back"),
             Self::Outside { is_sure: false, .. } => {
@@ -394,6 +408,9 @@ impl Stops {
                 "Commits wait for a standby (`synchronous_standby_names`): measure the network to it and its storage."
                     .to_owned()
             }
+            Self::Waits { is_lock: true, .. } => {
+                "Look for the session that holds the lock; `plimsoll probe --stalls` names it.".to_owned()
+            }
             Self::Waits { event, .. } => {
                 format!("Look `{}` up among the wait events in the server's manual.", shown(event))
             }
@@ -407,10 +424,11 @@ impl Stops {
     }
 }
 
-/// Whether a lock that sessions were found waiting for is of rows. PostgreSQL's are `tuple`, `transactionid` and `spectoken`, Oracle's `TX`.
+/// Whether a lock that sessions were found waiting for is of rows. PostgreSQL's are `tuple`, `transactionid` and `spectoken`, Oracle's
+/// `TX - row lock contention`.
 /// InnoDB's waits for rows have no name of their own, and those that have one are for tables.
 fn is_of_rows(found_in: &str) -> bool {
-    ["tuple", "transactionid", "spectoken", "enq: TX", "row"].iter().any(|of_rows| found_in.contains(of_rows))
+    ["tuple", "transactionid", "spectoken", "enq: TX - row", "row"].iter().any(|of_rows| found_in.contains(of_rows))
 }
 
 /// A share in whole percents.

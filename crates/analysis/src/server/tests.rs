@@ -568,7 +568,7 @@ fn every_finding_ends_as_a_sentence() {
         ServerFinding::Idle { steps: steps(), share: 0.2 },
         ServerFinding::Stopped {
             step: "u8".to_owned(),
-            stops: Stops::Processors { busy: 0.99, by: UsedBy::Others, others: Some(0.4) },
+            stops: Stops::Processors { busy: 0.99, by: UsedBy::Others, others: Some(0.4), stolen: None },
         },
         ServerFinding::Stopped {
             step: "u8".to_owned(),

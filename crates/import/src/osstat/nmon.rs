@@ -63,8 +63,9 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
             continue;
         };
         let rest: Vec<&str> = words.take(MAX_COLUMNS).collect();
-        // Headings are names.
-        let is_heading = || snapshot(second).is_none() && rest.iter().all(|name| cell(name).is_none());
+        // Headings are names, of which some may be numbers.
+        let is_heading =
+            || snapshot(second).is_none() && (rest.is_empty() || rest.iter().any(|name| cell(name).is_none()));
         if table == "AAA" {
             // Notes of nmon itself come last, and a second recording begins anew.
             if second == "progname" && !recording.samples.is_empty() {

@@ -33,7 +33,7 @@ pub(super) fn lines(table: &Table) -> Vec<u64> {
         .iter()
         .enumerate()
         .skip(1)
-        .filter(|(_, (numbers, times, others))| numbers + times > 0 && numbers + times >= *others)
+        .filter(|(_, (numbers, times, others))| numbers + times > 0 && numbers + times > *others)
         .map(|(column, (numbers, times, _))| (column, *times == 1 && *numbers > 1))
         .collect();
     let is_misfit = |row: &&Row| {

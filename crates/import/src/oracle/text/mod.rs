@@ -14,7 +14,7 @@ mod tests;
 mod words;
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use super::table::{Report, ReportKind, SNAPSHOTS};
 use crate::{ImportError, Notes, Source};
@@ -53,11 +53,12 @@ pub(super) fn reports(source: &Source, notes: &mut Notes) -> Result<Vec<Report>,
     let mut reports = Vec::new();
     let mut open: Option<(Sections, u64)> = None;
     let mut last = 0;
+    let mut misfits = BTreeSet::new();
     while let Some(line) = lines.next() {
         last = line.number;
         if let Some(kind) = begins(&line, &mut lines) {
             if let Some((sections, began)) = open.take() {
-                reports.push(finish(sections, began, line.number - 1, End::Missing, source, notes)?);
+                reports.push(finish(sections, began, line.number - 1, End::Missing, source, (notes, &mut misfits))?);
             }
             open = Some((Sections::new(kind, is_on_pdb(&line.text)), line.number));
             continue;
@@ -68,7 +69,7 @@ pub(super) fn reports(source: &Source, notes: &mut Notes) -> Result<Vec<Report>,
         };
         if is_end(&line.text) {
             if let Some((sections, began)) = open.take() {
-                reports.push(finish(sections, began, line.number, End::Found, source, notes)?);
+                reports.push(finish(sections, began, line.number, End::Found, source, (notes, &mut misfits))?);
             }
             continue;
         }
@@ -76,10 +77,14 @@ pub(super) fn reports(source: &Source, notes: &mut Notes) -> Result<Vec<Report>,
     }
     if let Some((sections, began)) = open {
         let end = if source.text().ends_with('\n') { End::Missing } else { End::WithinLine };
-        reports.push(finish(sections, began, last, end, source, notes)?);
+        reports.push(finish(sections, began, last, end, source, (notes, &mut misfits))?);
     }
     if reports.is_empty() {
         return Err(ImportError::damaged(source, None, "there is no report in it"));
+    }
+    // Once for all reports: their lines are known by number alone.
+    for (line, text) in source.lines().filter(|(line, _)| misfits.contains(line)) {
+        notes.unknown(line, text);
     }
     Ok(reports)
 }
@@ -95,24 +100,21 @@ enum End {
     WithinLine,
 }
 
+/// Gives back the report, and adds its lines that no section knows.
 fn finish(
     sections: Sections,
     began: u64,
     last_line: u64,
     end: End,
     source: &Source,
-    notes: &mut Notes,
+    (notes, misfits): (&mut Notes, &mut BTreeSet<u64>),
 ) -> Result<Report, ImportError> {
     if let Some((line, length)) = sections.broken() {
         let what = format!("its lines are broken after {length} characters: print it again with `set linesize 400`");
         return Err(ImportError::damaged(source, line, what));
     }
     let (report, unknown) = sections.finish(last_line, end == End::Found, end == End::WithinLine, notes);
-    if !unknown.is_empty() {
-        for (line, text) in source.lines().filter(|(line, _)| unknown.contains(line)) {
-            notes.unknown(line, text);
-        }
-    }
+    misfits.extend(unknown);
     let needed = match report.kind {
         ReportKind::AwrGlobal => report.tables.iter().any(|table| !table.rows.is_empty()),
         ReportKind::AwrSingle | ReportKind::Statspack => {
