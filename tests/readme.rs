@@ -356,10 +356,16 @@ fn the_table_of_contents_has_every_page_once_and_no_other() {
     assert_eq!(listed_once, there, "docs/SUMMARY.md lists other pages than there are");
 }
 
+/// A page without the table that the corpus of imports writes into it.
+fn written_by_hand(page: &str) -> String {
+    let Some((before, rest)) = page.split_once("\n### What was tried\n") else { return page.to_owned() };
+    rest.split_once("\n## ").map_or(before.to_owned(), |(_, after)| format!("{before}\n## {after}"))
+}
+
 #[test]
 fn the_book_stays_small_enough_to_be_read() {
     let by_hand: BTreeMap<String, String> = book().into_iter().filter(|(page, _)| !is_made(page)).collect();
-    let words: usize = by_hand.values().map(|page| page.split_whitespace().count()).sum();
+    let words: usize = by_hand.values().map(|page| written_by_hand(page).split_whitespace().count()).sum();
     assert!(by_hand.len() <= MAX_PAGES, "{} pages are written by hand, above {MAX_PAGES}", by_hand.len());
     assert!(words <= MAX_WORDS, "the pages have {words} words, above {MAX_WORDS}: say each fact once");
 }

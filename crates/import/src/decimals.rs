@@ -90,7 +90,7 @@ fn runs(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
             at = to;
             let is_word =
                 from > 0 && text.get(from - 1).is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
-            // What ends a sentence is no part of its number.
+            // What ends a sentence does not belong to its number.
             let run = text.get(from..to)?;
             let end = run.iter().rposition(u8::is_ascii_digit).map_or(0, |last| last + 1);
             if !is_word && run.get(..end)?.iter().any(|byte| !byte.is_ascii_digit()) {

@@ -181,7 +181,7 @@ static IMPORTERS: &[Importer] = &[
     importer("slob-tm", "SLOB's tm.out, beside results", slob_files::is_tm, slob_files::read_tm),
 ];
 
-/// Kinds that are documents: what stands in them is no line. All others are read line by line, and each line that their reader does
+/// Kinds that are documents: they are not read by lines. All others are read line by line, and each line that their reader does
 /// not know is counted.
 const DOCUMENTS: [&str; 9] = [
     "awr-html",

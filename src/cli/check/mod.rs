@@ -90,7 +90,9 @@ pub(super) struct Arguments {
     #[arg(long, help_heading = "Load")]
     prove: bool,
 
-    /// Leave out the pulses that distinguish a limit from the device
+    /// Leave out the experiments after the last step, which identify the limit
+    ///
+    /// They are pulses, each after a pause of 0.7 s. They distinguish a limit from the device.
     #[arg(long, help_heading = "Load")]
     no_experiments: bool,
 
