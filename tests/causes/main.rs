@@ -602,7 +602,7 @@ fn in_checks() {
             let server = format!("{scheme}:{}", place.path(&format!("{scheme}-reads")));
             // More than the memory of its machine, as far as the server can tell.
             let words = ["check", &server, "--reads", "4000@20ms", "--for", "180s", "--size", "2G"];
-            let words = [&words[..], if scheme == "pg" { &["--host-memory", "256M"] } else { &[] }].concat();
+            let words = [&words[..], if scheme == "pg" { &["--host-memory", "400M"] } else { &[] }].concat();
             place.group.limit(Counted::Requests, 2_000);
             let right = [LIMIT, &[Cause::ServerStorage, Cause::Reads]].concat();
             judge("2,000 requests/s", on, &right, OTHERS, &words);

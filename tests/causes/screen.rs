@@ -35,7 +35,7 @@ pub enum Cause {
 
 /// Words by which each is named, and what must not stand there besides.
 const NAMES: [(Cause, &[&str]); 21] = [
-    (Cause::Limit, &["by a limit at", "by a limit set", "an IOPS limit", "a throughput limit"]),
+    (Cause::Limit, &["by a limit at", "by a limit set", "an IOPS limit", "a throughput limit", ", which caps "]),
     (Cause::LimitOrDevice, &["by a limit or the device itself"]),
     (Cause::Before, &["before the device"]),
     (Cause::Device, &["by the device, at"]),
