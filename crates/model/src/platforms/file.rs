@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use toml::{Spanned, Table, Value};
 
 use super::rule::Rule;
+use super::standing::oldest;
 use super::{Flow, Machine, Rates, Source, Standing, State, VolumeKind, key};
 
 /// Where the form is written down.
@@ -238,11 +239,13 @@ impl Checked<'_> {
     fn standing(&self, sources: &[String], state: Option<State>, retires: Option<&String>) -> Standing {
         let mut sources = sources.iter().filter_map(|name| self.written.get(name).or_else(|| self.known.get(name)));
         let first = sources.next();
+        let also: Vec<&Source> = sources.collect();
         Standing {
             state,
             retires: retires.cloned(),
             as_of: first.map(|source| source.as_of.clone()).unwrap_or_default(),
-            secondary: first.into_iter().chain(sources).any(|source| source.secondary),
+            also_as_of: oldest(also.iter().map(|source| source.as_of.as_str())),
+            secondary: first.into_iter().chain(also).any(|source| source.secondary),
         }
     }
 

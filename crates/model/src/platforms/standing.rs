@@ -43,8 +43,11 @@ pub struct Standing {
     pub state: Option<State>,
     /// The day on which its cloud stops it, where that is announced.
     pub retires: Option<String>,
-    /// Of when its first source is.
+    /// Of when its first source is, which has its limits.
     pub as_of: String,
+    /// Of when the oldest of its other sources is, which have what the first lacks, such as bursts or built-in storage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub also_as_of: Option<String>,
     /// Whether one of its sources is another's copy.
     pub secondary: bool,
 }
@@ -62,7 +65,7 @@ impl Standing {
 
     /// Whether its first source is older than a year on the day `today`. What has no date is old: nobody knows that it is not.
     pub fn is_old(&self, today: Date) -> bool {
-        day(&self.as_of).and_then(|day| (today - day).get_days().into()).is_none_or(|days: i32| days > OLD_DAYS)
+        is_old(&self.as_of, today)
     }
 
     /// `*` for a secondary copy, `!` for what is old.
@@ -84,6 +87,15 @@ impl Standing {
         };
         format!("{}{copy}{old}", self.as_of)
     }
+}
+
+fn is_old(as_of: &str, today: Date) -> bool {
+    day(as_of).and_then(|day| (today - day).get_days().into()).is_none_or(|days: i32| days > OLD_DAYS)
+}
+
+/// The oldest of dates as sources have them; one without a day is the oldest.
+pub(super) fn oldest<'a>(dates: impl Iterator<Item = &'a str>) -> Option<String> {
+    dates.min_by_key(|as_of| day(as_of)).map(str::to_owned)
 }
 
 /// The first day that `as_of` may mean: of `2025` the first of January, so that a date that is not known whole is taken for old too early
@@ -116,10 +128,16 @@ impl Combination {
                 cautions.push(format!(
                     "The limits of {name} are old ({words}): clouds raise limits, so look before you buy."
                 ));
-            } else if standing.secondary {
-                cautions.push(format!(
-                    "Some limits of {name} are from a secondary copy: compare them with its cloud's own page."
-                ));
+            } else {
+                let older = standing.also_as_of.as_deref().filter(|as_of| is_old(as_of, today));
+                let copy = standing.secondary.then(|| "from a secondary copy".to_owned());
+                let reasons: Vec<String> =
+                    copy.into_iter().chain(older.map(|as_of| format!("old ({as_of})"))).collect();
+                if !reasons.is_empty() {
+                    let reasons = reasons.join(" or ");
+                    cautions
+                        .push(format!("Some limits of {name} are {reasons}: compare them with its cloud's own page."));
+                }
             }
             if let Some(state) =
                 standing.state_words().filter(|_| standing.state != Some(State::Current) || standing.retires.is_some())
