@@ -128,7 +128,7 @@ pub fn plan(request: &ReplayRequest, survey: &Survey, replay: &Replay) -> Result
 fn load(request: &ReplayRequest, survey: &Survey, replay: &Replay) -> ReplayLoad {
     let window = &replay.selection.window_ns;
     let laps = u64::from(replay.laps.max(1));
-    let kinds = [TraceKind::Read, TraceKind::Write, TraceKind::Flush].into_iter().map(|kind| {
+    let kinds = TraceKind::ALL.into_iter().map(|kind| {
         let latency = &survey.latencies[kind.index()];
         RecordedKind {
             kind: kind.name().to_owned(),
@@ -150,7 +150,11 @@ fn load(request: &ReplayRequest, survey: &Survey, replay: &Replay) -> ReplayLoad
         shared_pct: replay.placement.shared_pct(survey),
         moved_hit_points: request.moved_hit_points,
         reads_only: replay.selection.reads_only,
-        discards: survey.recorded.of(TraceKind::Discard).saturating_mul(laps),
+        discards: if replay.selection.discards {
+            0
+        } else {
+            survey.recorded.of(TraceKind::Discard).saturating_mul(laps)
+        },
         lengthened: survey.lengthened.saturating_mul(laps),
         kinds: kinds.filter(|kind| kind.requests > 0).collect(),
         by_second: by_second(survey, replay),

@@ -320,6 +320,40 @@ fn a_replay_goes_to_real_files_and_writes_only_where_it_may() {
     assert!(plan.stdout.contains("a.trace in 2.00 s: 1,500 reads, 500 writes"), "{plan}");
 }
 
+#[test]
+fn discards_are_sent_where_the_user_says_so() {
+    let place = with_trace();
+    let log = "fio version 2 iolog\nx add\nx open\nx read 0 8192\nx wait 100000\nx trim 1048576 2097152\nx write 8192 8192\nx wait 100000\nx read 0 8192\nx close\n";
+    place.write("x.log", log);
+    place.done(&["trace", "convert", "x.log", "-o", "x.trace", "--quiet"]);
+    let replay = |words: &[&str]| place.run(&[&["io", "replay", "x.trace", "--quiet"][..], words].concat());
+    refused(&replay(&["--path", "sim:", "--discards"]), "`--discards` needs files or devices of this machine");
+    let to_file = ["--path", "d.dat", "--size", "4M", "--json"];
+    let without = replay(&to_file).run();
+    assert!(
+        without["notes"].to_string().contains("discards of the trace that are not sent: 1"),
+        "{}",
+        without["notes"]
+    );
+    let sent = |run: &Value| ["read", "write", "discard"].map(|kind| ended_of(&run["steps"][0], kind).0);
+    assert_eq!(sent(&without), [2, 1, 0]);
+    let with = replay(&[&to_file[..], &["--discards"]].concat()).run();
+    assert_eq!(sent(&with), [2, 1, 1]);
+    assert_eq!(with["load"]["discards"], 0);
+    let report = place.done(&["report", "last"]);
+    assert!(
+        ["all 4", "4 of 4"].iter().any(|all| report.stdout.contains(&format!("{all} requests were sent"))),
+        "{report}"
+    );
+    assert!(report.stdout.contains("discard: recorded 1, replayed 1"), "{report}");
+    let data = std::fs::read(place.path("d.dat")).unwrap();
+    assert!(data[1 << 20..3 << 20].iter().all(|byte| *byte == 0), "2 MiB were discarded");
+    assert!(data[3 << 20..].iter().any(|byte| *byte != 0) && data[..1 << 20].iter().any(|byte| *byte != 0));
+    // What has no data is not measured in silence.
+    refused(&replay(&to_file), "was ever written");
+    place.done(&[&["io", "replay", "x.trace", "--quiet", "--prefill"][..], &to_file, &["--discards"]].concat());
+}
+
 /// A recording that has begun; `None`, with the reason reported, where the kernel's tracing cannot be used.
 fn recording(place: &Place, device: &LoopDevice, out: &str, more: &[&str]) -> Option<Child> {
     recording_of(place, &["--device", &device.name()], out, more)

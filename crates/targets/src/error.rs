@@ -439,6 +439,7 @@ pub fn io_hint(source: &io::Error) -> Option<String> {
             Some(libc::ENOMEM) => {
                 "use a smaller `--cache` or `--depth`, or raise the memory limit (`ulimit -l`, the container's limit)"
             }
+            Some(libc::EOPNOTSUPP) => "this storage cannot do that; use another, or do without",
             Some(libc::EIO) => "the device failed the request; look at the kernel log: `dmesg`",
             _ => return None,
         },

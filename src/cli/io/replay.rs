@@ -44,7 +44,7 @@ Examples:
 
 Each request is sent when it was issued, whatever became of earlier ones (open loop). Addresses stay where they were if the \
 target is large enough. Else the touched parts are moved together, and if they still do not fit, addresses are folded; the \
-report says which. Discards are not sent. Record a trace with `plimsoll record`; `plimsoll trace convert` makes one of the \
+report says which. Record a trace with `plimsoll record`; `plimsoll trace convert` makes one of the \
 traces of other programs.";
 
 /// What offsets and lengths become multiples of: what most storage has for a block.
@@ -70,9 +70,15 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, value_name = "FROM..TO", help_heading = "Load")]
     window: Option<Window>,
 
-    /// Leave out writes and flushes
+    /// Leave out writes, flushes and discards
     #[arg(long, help_heading = "Load")]
     reads_only: bool,
+
+    /// Send discards as well, to local files and devices (else they are left out)
+    ///
+    /// A device gets them as they are. In a file they punch holes, which later reads find.
+    #[arg(long, conflicts_with = "reads_only", help_heading = "Load")]
+    discards: bool,
 
     /// Let --times send copies at other addresses, at the recorded pace
     ///
@@ -228,7 +234,11 @@ fn prepare(arguments: &Arguments) -> Result<Planned<'_>, Failure> {
     fleet.refuse_search(Some(times))?;
     let selection = selection(arguments)?;
     let survey = survey(trace, &selection, arguments.keep_order).map_err(|error| unreadable(error, trace))?;
-    let pattern = match survey.replayed.of(TraceKind::Write) + survey.replayed.of(TraceKind::Flush) {
+    if arguments.discards && storage.local().is_empty() {
+        let failure = Failure::new("`--discards` needs files or devices of this machine");
+        return Err(failure.with_hint("leave it out: discards of the trace are then not sent".to_owned()));
+    }
+    let pattern = match survey.replayed.total() - survey.replayed.of(TraceKind::Read) {
         0 => Pattern::RandRead,
         _ => Pattern::RandRw,
     };
@@ -252,10 +262,7 @@ fn prepare(arguments: &Arguments) -> Result<Planned<'_>, Failure> {
         };
         let length = Bytes(problem.length_bytes);
         let failure = Failure::new(format_args!("{target} has {length}, too little for this trace"));
-        failure.with_hint(format!(
-            "give it at least {}",
-            Bytes(survey.replayed.largest_bytes.max(trace::replay::CHUNK_BYTES))
-        ))
+        failure.with_hint(format!("give it at least {}", Bytes(survey.longest_bytes.max(trace::replay::CHUNK_BYTES))))
     })?;
     let moved_hit_points = match placement.kind() {
         ReplayPlacement::Folded => {
@@ -388,7 +395,8 @@ fn selection(arguments: &Arguments) -> Result<Selection, Failure> {
         Some(window) => window_of(window, arguments)?,
     };
     let without = without(arguments)?;
-    Ok(Selection { window_ns, reads_only: arguments.reads_only, unit_bytes: 4_096, without })
+    let Arguments { reads_only, discards, .. } = *arguments;
+    Ok(Selection { window_ns, reads_only, discards, unit_bytes: 4_096, without })
 }
 
 fn window_of(window: Window, arguments: &Arguments) -> Result<Range<u64>, Failure> {
@@ -450,7 +458,7 @@ impl<'a> runner::Work<'a> for Planned<'a> {
         let load = &plan.load;
         let described = DryRun::named(&plan.head.name)
             .facts("path", prospect.members().iter().map(|(path, bytes)| format!("{} of {bytes}", path.display())));
-        let kinds: Vec<String> = [TraceKind::Read, TraceKind::Write, TraceKind::Flush]
+        let kinds: Vec<String> = TraceKind::ALL
             .into_iter()
             .filter(|kind| survey.replayed.of(*kind) > 0)
             .map(|kind| format!("{} {}", group_thousands(survey.replayed.of(kind) as f64), plural(kind)))
@@ -462,7 +470,8 @@ impl<'a> runner::Work<'a> for Planned<'a> {
             .fact("addresses", format_args!("{}, {} are touched", load.placement.name(), Bytes(plan.region_bytes)))
             .fact("seed", plan.head.seed)
             .settings(&plan.head.tags, &plan.head.parameters);
-        let described = notes(&plan, &survey).into_iter().fold(described, |it, note| it.fact("note", note));
+        let described =
+            notes(&plan, &survey, steps.len()).into_iter().fold(described, |it, note| it.fact("note", note));
         let unit = if arguments.copies { "copies" } else { "times its pace" };
         Ok(described.rates(Some(&arguments.times), unit, plan.longest(), &steps, |step| {
             let slots = step.load.slots();
@@ -480,9 +489,14 @@ impl<'a> runner::Work<'a> for Planned<'a> {
         let (region_bytes, largest_bytes) = (plan.region_bytes, plan.largest_bytes);
         let intended = Intended { region_bytes, largest_bytes, seed: plan.head.seed };
         let opened = prospect.open(&asked, intended, clock, beginning.interrupt, verbosity)?;
+        if arguments.discards {
+            opened
+                .check_discards()
+                .map_err(|failure| failure.with_hint("leave `--discards` out, and discards are not sent".to_owned()))?;
+        }
         let landing = opened.landing(clock, Bytes(asked.block.bytes().into()), region_bytes, storage.local());
         let mut recording = beginning.record(landing)?;
-        notes(&plan, &survey).into_iter().for_each(|note| recording.note(note));
+        notes(&plan, &survey, steps.len()).into_iter().for_each(|note| recording.note(note));
         let limits = output.limits.asked();
         let mut step_at = |index, per_s| Some(plan.step_at(index, per_s));
         let wanted = in_turn::run_rates(
@@ -511,21 +525,31 @@ fn replay_devices_left_out<'a>(plan: &'a ReplayPlan, survey: &'a Survey) -> impl
 }
 
 /// What the user has to know of what becomes of the requests.
-fn notes(plan: &ReplayPlan, survey: &Survey) -> Vec<String> {
+///
+/// A search has no steps yet, and more than one.
+fn notes(plan: &ReplayPlan, survey: &Survey, steps: usize) -> Vec<String> {
     let load = &plan.load;
     let count = |number: u64| group_thousands(number as f64);
     let mut notes: Vec<String> = survey.end.notes.iter().map(|note| format!("the trace: {note}")).collect();
     if survey.left_out > 0 {
-        notes.push(format!("{} requests without bytes, or longer than 4 GiB, are left out", count(survey.left_out)));
+        notes.push(format!(
+            "{} requests without bytes or whole blocks, or longer than 4 GiB, are left out",
+            count(survey.left_out)
+        ));
     }
     if load.fua_writes > 0 {
         notes.push(format!("{} FUA writes are sent as a write and a flush after it", count(load.fua_writes)));
     }
     if load.discards > 0 {
-        notes.push(format!("{} discards of the trace are not sent", count(load.discards)));
+        notes.push(format!("discards of the trace that are not sent: {}", count(load.discards)));
+    }
+    if survey.replayed.of(TraceKind::Discard) > 0 && (steps != 1 || load.laps > 1) {
+        notes.push(
+            "discards leave ranges without data: storage may answer reads of them faster the second time".to_owned(),
+        );
     }
     if load.lengthened > 0 {
-        notes.push(format!("{} requests were not multiples of {UNIT} and are rounded up", count(load.lengthened)));
+        notes.push(format!("{} requests were not multiples of {UNIT} and are rounded to them", count(load.lengthened)));
     }
     if let Some(chained) = load.chained {
         notes.push(match chained.streams {

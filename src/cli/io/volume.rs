@@ -206,6 +206,14 @@ impl OpenStorage {
         }
     }
 
+    /// Whether all of it takes discards. None is sent.
+    pub(in crate::cli) fn check_discards(&self) -> Result<(), Failure> {
+        match self {
+            Self::Block(block) => block.check_discards().map_err(Failure::from),
+            Self::Simulated(_) => Ok(()),
+        }
+    }
+
     /// Has the steps to come make so many connections to each path of an NFS server.
     pub(in crate::cli) fn use_connections(&self, each: u32) {
         match self {

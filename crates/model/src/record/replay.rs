@@ -33,9 +33,9 @@ pub struct ReplayLoad {
     /// nothing is read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_hit_points: Option<f64>,
-    /// Whether writes and flushes were left out.
+    /// Whether all but reads were left out.
     pub reads_only: bool,
-    /// Discards, which are not sent.
+    /// Discards that are not sent.
     pub discards: u64,
     /// Writes that were on the medium when acknowledged (FUA): a flush follows each.
     pub fua_writes: u64,

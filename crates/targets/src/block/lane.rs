@@ -200,6 +200,18 @@ impl<'t> BlockLane<'t> {
         Ok(())
     }
 
+    fn start_discard(&mut self, slot: u32, operation: IoOperation, sent_ns: u64) -> Result<(), TargetError> {
+        let block = self.block;
+        self.slots[slot as usize] =
+            Slot { operation, sent_ns, left: 0, moved: 0, wanted: 0, failed: false, then: Then::Finish };
+        // Copies lie where those of a write would.
+        for segment in block.volume().segments(operation.offset_bytes, operation.bytes, Direction::Write) {
+            self.push(slot, segment, 0, Direction::Discard)?;
+            self.slots[slot as usize].left += 1;
+        }
+        Ok(())
+    }
+
     fn start_flush(&mut self, slot: u32, operation: IoOperation, sent_ns: u64) -> Result<(), TargetError> {
         let zero = Slot { operation, sent_ns, left: 0, moved: 0, wanted: 0, failed: false, then: Then::Finish };
         self.slots[slot as usize] = zero;
@@ -246,8 +258,8 @@ impl<'t> BlockLane<'t> {
             return Ok(());
         }
         let Slot { operation, sent_ns, failed, .. } = self.slots[index as usize];
-        // A flush moves nothing, and is timed as the operation that it is.
-        if !failed && operation.kind != IoKind::Flush {
+        // What moves nothing is timed as the operation that it is.
+        if !failed && operation.kind.moves_data() {
             let (event, requests, bytes) = accounts(operation);
             recorder.wait(event, at_ns.saturating_sub(sent_ns));
             recorder.count(requests, 1);
@@ -330,6 +342,7 @@ impl<'t> BlockLane<'t> {
             IoKind::Read | IoKind::LargeRead => "read",
             IoKind::Write | IoKind::LargeWrite => "write",
             IoKind::Flush => "flush",
+            IoKind::Discard => "discard",
         };
         TargetError::Request { action, path, offset, bytes, source }
     }
@@ -365,6 +378,7 @@ impl Lane<IoOperation> for BlockLane<'_> {
             IoKind::Read | IoKind::LargeRead => self.start_read(session, *operation, sent_ns),
             IoKind::Write | IoKind::LargeWrite => self.start_write(session, *operation, sent_ns),
             IoKind::Flush => self.start_flush(session, *operation, sent_ns),
+            IoKind::Discard => self.start_discard(session, *operation, sent_ns),
         }
     }
 

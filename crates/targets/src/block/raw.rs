@@ -7,7 +7,7 @@ use super::stamp::{self, FileId, SECTOR_BYTES, StampFault};
 use super::volume::{Segment, Volume};
 use super::{Floor, Generations, Member, Verdict};
 use crate::block::BlockError;
-use crate::error::TargetError;
+use crate::error::{FileContext, TargetError};
 use crate::io::{Caching, Direction, Features, IoEngine, StorageFile};
 use crate::{Background, Lane, SessionRange, Target, TargetFor};
 use measure::Counter;
@@ -103,6 +103,14 @@ impl Block {
     /// Says how long the longest request of lanes to come is.
     pub fn set_largest_bytes(&mut self, bytes: u32) {
         self.options.largest_bytes = bytes;
+    }
+
+    /// Whether every member takes discards. None is sent.
+    ///
+    /// # Errors
+    /// The first that does not, and why.
+    pub fn check_discards(&self) -> Result<(), TargetError> {
+        self.files.iter().try_for_each(|file| file.check_discards().of_file("discard ranges of", file.path()))
     }
 
     /// Has lanes to come make so many connections to each path of a server, instead of what its address says.

@@ -52,7 +52,7 @@ impl Piece {
     fn member_of(&self, map: &FileMap, copy: usize) -> u16 {
         match self.direction {
             Direction::Read | Direction::Write => map.places(self.range.extent)[copy].member,
-            Direction::Sync | Direction::Nothing => self.member,
+            Direction::Sync | Direction::Discard | Direction::Nothing => self.member,
         }
     }
 }
@@ -211,7 +211,7 @@ impl GroupQueue {
                 let place = map.places(range.extent)[copy];
                 (place.member, map.offset(place, range.within))
             }
-            Direction::Sync | Direction::Nothing => (member, 0),
+            Direction::Sync | Direction::Discard | Direction::Nothing => (member, 0),
         };
         let Some((queue, file)) = group.members[usize::from(member)] else {
             return Err(io::ErrorKind::NotFound.into());
@@ -405,7 +405,7 @@ impl GroupQueue {
             (_, Some(_)) => writer.failed(now_ns),
             (Direction::Read, None) => writer.finished(ChannelWork::Read, bytes, service_ns, now_ns),
             (Direction::Write, None) => writer.finished(ChannelWork::Write, bytes, service_ns, now_ns),
-            (Direction::Sync | Direction::Nothing, None) => writer.ended(now_ns),
+            (Direction::Sync | Direction::Discard | Direction::Nothing, None) => writer.ended(now_ns),
         }
         match (piece.direction, failure) {
             (Direction::Read, None) => {
@@ -420,7 +420,7 @@ impl GroupQueue {
                 self.written(number, member, failure);
                 Ok(())
             }
-            (Direction::Sync | Direction::Nothing, failure) => {
+            (Direction::Sync | Direction::Discard | Direction::Nothing, failure) => {
                 let state = &map.state;
                 let failed = failure.and_then(|error| state.write_failed(usize::from(member), error).err());
                 self.finish(number, failed.map(|error| error_number(&error)));
@@ -523,6 +523,7 @@ impl VirtualQueue for GroupQueue {
         let there = self.files[request.file as usize].0.bytes.saturating_sub(request.file_offset);
         match request.direction {
             Direction::Sync | Direction::Nothing => self.send_to_members(operation, &request)?,
+            Direction::Discard => self.operations.items[operation as usize].error = Some(libc::EOPNOTSUPP),
             Direction::Write if u64::from(request.bytes) > there => {
                 self.operations.items[operation as usize].error = Some(libc::ENOSPC);
             }

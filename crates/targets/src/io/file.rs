@@ -232,6 +232,26 @@ impl StorageFile {
         }
     }
 
+    /// Whether ranges of it can be discarded. Nothing is.
+    ///
+    /// # Errors
+    /// Why not: of a server's file, of a device or of a file system that cannot, `Unsupported`.
+    pub fn check_discards(&self) -> io::Result<()> {
+        let fd = self.local().ok_or(io::ErrorKind::Unsupported)?.as_raw_fd();
+        // Of a device less than a sector, which the kernel refuses once it knows that the device discards; of a file what is
+        // behind its end.
+        let is_device = self.is_block_device()?;
+        let (offset, bytes) = if is_device { (1, 1) } else { (self.length()?.next_multiple_of(4_096), 4_096) };
+        // SAFETY: the descriptor is ours.
+        match unsafe { discard(fd, offset, bytes) } {
+            0 => Ok(()),
+            _ => match io::Error::last_os_error() {
+                error if is_device && error.raw_os_error() == Some(libc::EINVAL) => Ok(()),
+                error => Err(error),
+            },
+        }
+    }
+
     /// How much of the first `bytes` bytes of a regular file is really on storage. None where only a server could say.
     ///
     /// # Errors
@@ -381,6 +401,26 @@ pub(super) fn fds(files: &[Arc<StorageFile>]) -> io::Result<Vec<RawFd>> {
 
 // How much of a file is really on storage.
 //
+/// `BLKDISCARD` of `linux/fs.h`: `_IO(0x12, 119)`. It takes an offset and a length, both of 64 bits.
+const BLKDISCARD: libc::Ioctl = 0x1277;
+
+/// Gives a range of a file or block device back. The answer is that of the system call.
+///
+/// # Safety
+/// The descriptor must be open, and written to by no other part of the program that does not expect this.
+pub(super) unsafe fn discard(fd: RawFd, offset: u64, bytes: u64) -> i32 {
+    let range = [offset, bytes];
+    // SAFETY: the caller keeps the descriptor open, and the range lives until the call has returned.
+    let done = unsafe { libc::ioctl(fd, BLKDISCARD, range.as_ptr()) };
+    // Files do not know this request.
+    if done == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::ENOTTY) {
+        return done;
+    }
+    let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    // SAFETY: the caller keeps the descriptor open; no memory is given.
+    unsafe { libc::fallocate64(fd, mode, offset as i64, bytes as i64) }
+}
+
 // A read of a hole, or of space that was only reserved, is answered by the file system with zeroes: no device sees it.
 
 /// What stands behind a range of a file.

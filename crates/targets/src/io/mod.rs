@@ -70,6 +70,9 @@ pub enum Direction {
     Write,
     /// Nothing is moved: every write that has finished before is made durable (fdatasync).
     Sync,
+    /// Nothing is moved: a range is given back, a block device's by `BLKDISCARD` and a file's by punching a hole. Storage that no
+    /// descriptor of this machine leads to refuses it.
+    Discard,
     /// Nothing is done at all, by the same way as everything else: what the way itself costs.
     Nothing,
 }
@@ -77,13 +80,13 @@ pub enum Direction {
 /// One request: `bytes` bytes between `file` at `file_offset` and the queue's arena at `arena_offset`.
 #[derive(Debug, Clone, Copy)]
 pub struct Request {
-    /// Read or write.
+    /// What it does.
     pub direction: Direction,
     /// Index into the files that the queue was made with.
     pub file: u32,
     /// Offset in the file, in bytes.
     pub file_offset: u64,
-    /// Offset in the arena, in bytes. The range must not cross a multiple of 1 GiB, where the kernel's registered buffers
+    /// Offset in the arena, in bytes, of what moves data. The range must not cross a multiple of 1 GiB, where the kernel's registered buffers
     /// end.
     pub arena_offset: u64,
     /// Length in bytes.
@@ -183,7 +186,7 @@ impl Queue {
         }
         Ok(Self(match engine {
             IoEngine::Uring => QueueKind::Uring(Box::new(uring::UringQueue::new(files, arena, depth)?)),
-            IoEngine::Psync => QueueKind::Psync(pool::PoolQueue::new(files, arena, depth)?),
+            IoEngine::Psync => QueueKind::Psync(pool::PoolQueue::new(files, arena, depth, None)?),
         }))
     }
 

@@ -6,8 +6,8 @@ use std::os::fd::RawFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use super::file::fds;
-use super::{Arena, Completion, Direction, Patience, Request, StorageFile};
+use super::file::{discard, fds};
+use super::{Arena, Completion, Direction, EventFd, Patience, Request, StorageFile};
 use measure::os::{room_for_thread, start_thread};
 
 /// Helper threads of one queue at most; deeper queues wait for a free one.
@@ -21,6 +21,8 @@ pub(super) struct Shared {
     work: Condvar,
     /// The owner waits here for completions and wake-ups.
     progress: Condvar,
+    /// Notified as well where the owner waits for other things, too.
+    event: Option<Arc<EventFd>>,
     /// Keeps `fds` open.
     _files: Vec<Arc<StorageFile>>,
     fds: Vec<RawFd>,
@@ -47,6 +49,13 @@ impl Shared {
         self.progress.notify_one();
     }
 
+    fn has_progressed(&self) {
+        match &self.event {
+            Some(event) => event.notify(),
+            None => self.progress.notify_one(),
+        }
+    }
+
     fn serve(&self) {
         let mut state = self.lock();
         loop {
@@ -55,7 +64,7 @@ impl Shared {
                 let completion = self.run(request);
                 state = self.lock();
                 state.done.push(completion);
-                self.progress.notify_one();
+                self.has_progressed();
             } else if state.closing {
                 return;
             } else {
@@ -72,14 +81,16 @@ impl Shared {
             return Completion { token, result: 0 };
         }
         let fd = self.fds[file as usize];
-        let address = self.arena.address(arena_offset, bytes as usize);
+        let moves_data = matches!(direction, Direction::Read | Direction::Write);
+        let address = if moves_data { self.arena.address(arena_offset, bytes as usize) } else { std::ptr::null_mut() };
         loop {
-            // SAFETY: the range lies in the arena, which `self` keeps alive; the descriptor is kept open by `_files`.
+            // SAFETY: a range of data lies in the arena, which `self` keeps alive; the descriptor is kept open by `_files`.
             let result = unsafe {
                 match direction {
                     Direction::Read => libc::pread64(fd, address.cast(), bytes as usize, file_offset as i64),
                     Direction::Write => libc::pwrite64(fd, address.cast(), bytes as usize, file_offset as i64),
                     Direction::Sync => libc::fdatasync(fd) as isize,
+                    Direction::Discard => discard(fd, file_offset, bytes.into()) as isize,
                     Direction::Nothing => 0,
                 }
             };
@@ -102,11 +113,18 @@ pub(super) struct PoolQueue {
 }
 
 impl PoolQueue {
-    pub(super) fn new(files: &[Arc<StorageFile>], arena: Arc<Arena>, depth: u32) -> io::Result<Self> {
+    /// A queue that notifies `event`, if there is one, of completions.
+    pub(super) fn new(
+        files: &[Arc<StorageFile>],
+        arena: Arc<Arena>,
+        depth: u32,
+        event: Option<Arc<EventFd>>,
+    ) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             state: Mutex::default(),
             work: Condvar::new(),
             progress: Condvar::new(),
+            event,
             _files: files.to_vec(),
             fds: fds(files)?,
             arena,
@@ -145,7 +163,9 @@ impl PoolQueue {
 
     pub(super) fn push(&mut self, request: Request) -> io::Result<()> {
         // Checked here, so that a caller's bug panics in the caller's thread.
-        let _ = self.shared.arena.address(request.arena_offset, request.bytes as usize);
+        if matches!(request.direction, Direction::Read | Direction::Write) {
+            let _ = self.shared.arena.address(request.arena_offset, request.bytes as usize);
+        }
         let would_wait = {
             let state = self.shared.lock();
             state.requests.len() as u32 + 1 > state.idle_helpers

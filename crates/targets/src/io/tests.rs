@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::*;
+use test_support::loop_device::LoopDevice;
 use test_support::scratch::scratch;
 use test_support::skip::skip;
 
@@ -67,6 +68,37 @@ fn writes_reach_the_file() {
         let back = std::fs::read(file.path()).unwrap();
         assert_eq!(back[4096..4104], 0x1122_3344_5566_7788u64.to_le_bytes());
     }
+}
+
+#[test]
+fn a_discarded_range_has_no_data_and_what_is_beside_it_has() {
+    let (_dir, file) = file_of(64 * 4096, |at| (at / 4096 % 251 + 1) as u8);
+    let image = file_of(64 * 4096, |at| (at / 4096 % 251 + 1) as u8);
+    let device = LoopDevice::over(image.1.path());
+    let device = device.as_ref().map(|device| Arc::new(StorageFile::open(device.path(), Durability::OnSync).unwrap()));
+    for engine in engines() {
+        for file in [Some(&file), device.as_ref()].into_iter().flatten() {
+            file.check_discards().unwrap();
+            let arena = Arc::new(Arena::new(4096 * 64).unwrap());
+            let mut queue = Queue::new(engine, &[Arc::clone(file)], Arc::clone(&arena), 64).unwrap();
+            let at = if engine == IoEngine::Uring { 8 } else { 32 };
+            queue.push(Request { bytes: 4 * 4096, ..request(Direction::Discard, at, 0) }).unwrap();
+            queue.push(request(Direction::Read, 0, 0)).unwrap();
+            let moved = |done: Vec<Completion>| done.iter().map(|one| one.bytes().unwrap()).sum::<u32>();
+            assert_eq!(moved(all(&mut queue)), 4096, "{engine}: a discard moves nothing");
+            for block in 0..64 {
+                queue.push(request(Direction::Read, block, block)).unwrap();
+            }
+            assert_eq!(moved(all(&mut queue)), 64 * 4096);
+            for block in at - 1..at + 5 {
+                let expected = if (at..at + 4).contains(&block) { 0 } else { block + 1 };
+                let expected = u64::from_le_bytes([expected as u8; 8]);
+                assert_eq!(arena.load(block * 4096), expected, "{engine} {block}");
+            }
+        }
+    }
+    let written = file.written(64 * 4096).unwrap().unwrap();
+    assert!(written.hole_bytes >= 4 * 4096, "{written:?}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use io_uring::{IoUring, opcode, squeue, types};
 
 use super::file::fds;
+use super::pool::PoolQueue;
 use super::{Arena, Completion, Direction, EventFd, Features, Patience, Request, StorageFile};
 
 /// Token of the request that waits for a wake-up; never seen by callers.
@@ -41,8 +42,11 @@ pub(super) fn probe() -> io::Result<()> {
 
 pub(super) struct UringQueue {
     ring: IoUring,
-    /// Keeps `fds` open.
-    _files: Vec<Arc<StorageFile>>,
+    /// Requests that would block this thread, as no kernel before 6.12 discards a part of a block device by a ring; absent until the first.
+    aside: Option<PoolQueue>,
+    depth: u32,
+    /// Keeps `fds` open, and has them for `aside`.
+    files: Vec<Arc<StorageFile>>,
     fds: Vec<RawFd>,
     arena: Arc<Arena>,
     event: Arc<EventFd>,
@@ -69,7 +73,9 @@ impl UringQueue {
         let registered_buffers = register_arena(&ring, &arena).is_ok();
         let mut queue = Self {
             ring,
-            _files: files.to_vec(),
+            aside: None,
+            depth,
+            files: files.to_vec(),
             fds,
             arena,
             event: Arc::new(EventFd::new()?),
@@ -91,7 +97,7 @@ impl UringQueue {
     }
 
     pub(super) fn in_flight(&self) -> u32 {
-        self.in_flight
+        self.in_flight + self.aside.as_ref().map_or(0, PoolQueue::in_flight)
     }
 
     fn arm_wake(&mut self) -> io::Result<()> {
@@ -103,10 +109,25 @@ impl UringQueue {
 
     #[inline]
     pub(super) fn push(&mut self, request: Request) -> io::Result<()> {
+        if request.direction == Direction::Discard {
+            return self.push_aside(request);
+        }
         let entry = self.entry(request).user_data(request.token);
         self.push_entry(&entry)?;
         self.in_flight += 1;
         Ok(())
+    }
+
+    #[cold]
+    fn push_aside(&mut self, request: Request) -> io::Result<()> {
+        let aside = match &mut self.aside {
+            Some(aside) => aside,
+            none => {
+                let (arena, event) = (Arc::clone(&self.arena), Arc::clone(&self.event));
+                none.insert(PoolQueue::new(&self.files, arena, self.depth, Some(event))?)
+            }
+        };
+        aside.push(request)
     }
 
     #[inline]
@@ -116,7 +137,7 @@ impl UringQueue {
         match direction {
             Direction::Read | Direction::Write => {}
             Direction::Sync => return self.sync_entry(file),
-            Direction::Nothing => return opcode::Nop::new().build(),
+            Direction::Discard | Direction::Nothing => return opcode::Nop::new().build(),
         }
         let address = self.arena.address(arena_offset, bytes as usize);
         let buffer = (arena_offset as usize / REGISTERED_CHUNK) as u16;
@@ -153,7 +174,7 @@ impl UringQueue {
     fn push_entry(&mut self, entry: &squeue::Entry) -> io::Result<()> {
         loop {
             // SAFETY: the entry points into the arena, which this queue keeps alive until every request has finished
-            // (see `drop`), or at nothing; its descriptors are kept open by `_files` and `event`.
+            // (see `drop`), or at nothing; its descriptors are kept open by `files` and `event`.
             if unsafe { self.ring.submission().push(entry) }.is_ok() {
                 self.unsent += 1;
                 return Ok(());
@@ -223,7 +244,11 @@ impl UringQueue {
             self.event.reset();
             self.arm_wake()?;
         }
-        Ok(())
+        // After the reset: what ends from now on is notified again.
+        match &mut self.aside {
+            Some(aside) => aside.wait(Patience::Now, done),
+            None => Ok(()),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use super::{Simulated, SimulatedRequest};
 use crate::{Finished, Lane, OperationResult, SessionRange, TargetError};
 use ::model::workload::SlobOperation;
-use ::model::workload::io::{IoKind, IoOperation};
+use ::model::workload::io::IoOperation;
 use measure::{Clock, Counter, LaneRecorder, WaitEvent};
 
 /// Touches of a scan, whose table has no size here.
@@ -166,6 +166,7 @@ struct Sent {
     requests: Counter,
     request_bytes: Counter,
     bytes: u32,
+    moves_data: bool,
     at_ns: u64,
 }
 
@@ -177,7 +178,7 @@ impl Sent {
         } else {
             (WaitEvent::of_read(bytes), Counter::PhysicalReads, Counter::PhysicalReadBytes)
         };
-        Self { event, requests, request_bytes, bytes, at_ns }
+        Self { event, requests, request_bytes, bytes, moves_data: operation.kind.moves_data(), at_ns }
     }
 }
 
@@ -202,8 +203,8 @@ impl Lane<IoOperation> for IoLane<'_> {
     ) -> Result<(), TargetError> {
         let IoOperation { kind, offset_bytes, bytes, .. } = *operation;
         self.sent[session as usize] = Some(Sent::new(operation, now));
-        if kind == IoKind::Flush {
-            // Nothing is written here that could be made durable.
+        if !kind.moves_data() {
+            // Nothing is written here that could be made durable or given back.
             self.line.under_way.push(Reverse((now, session, OperationResult::Done)));
             return Ok(());
         }
@@ -220,7 +221,7 @@ impl Lane<IoOperation> for IoLane<'_> {
         let now = self.line.sleep(until_ns);
         while let Some((at_ns, session, result)) = self.line.done(now) {
             let sent = self.sent[session as usize].expect("only what was sent is done");
-            if result == OperationResult::Done && sent.bytes > 0 {
+            if result == OperationResult::Done && sent.moves_data {
                 recorder.advance(at_ns);
                 recorder.wait(sent.event, at_ns - sent.at_ns);
                 recorder.count(sent.requests, 1);

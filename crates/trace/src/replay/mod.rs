@@ -34,8 +34,10 @@ const AHEAD: usize = 8;
 pub struct Selection {
     /// The part of the trace: nanoseconds after its beginning.
     pub window_ns: Range<u64>,
-    /// Whether writes and flushes are left out.
+    /// Whether all but reads are left out.
     pub reads_only: bool,
+    /// Whether discards are replayed.
+    pub discards: bool,
     /// What offsets and lengths become multiples of, in bytes.
     pub unit_bytes: u32,
     /// Devices that are left out.
@@ -45,8 +47,12 @@ pub struct Selection {
 impl Selection {
     /// Whether requests of a kind are left out on purpose.
     fn is_unwanted(&self, request: &TraceRequest) -> bool {
-        let is_left_out = request.kind == TraceKind::Discard || (self.reads_only && request.kind != TraceKind::Read);
-        is_left_out || self.without.contains(&request.device)
+        let is_wanted = match request.kind {
+            TraceKind::Read => true,
+            TraceKind::Write | TraceKind::Flush => !self.reads_only,
+            TraceKind::Discard => self.discards && !self.reads_only,
+        };
+        !is_wanted || self.without.contains(&request.device)
     }
 
     /// What becomes of a request: absent where it is left out.
@@ -59,13 +65,18 @@ impl Selection {
             TraceKind::Read => IoKind::Read,
             TraceKind::Write => IoKind::Write,
             TraceKind::Flush => IoKind::Flush,
-            TraceKind::Discard => return None,
+            TraceKind::Discard => IoKind::Discard,
         };
         if kind == IoKind::Flush {
             return Some(IoOperation { kind, offset_bytes: 0, bytes: 0, is_durable: false });
         }
-        let begin = request.offset_bytes - request.offset_bytes % unit;
-        let end = request.offset_bytes.saturating_add(request.bytes).checked_next_multiple_of(unit)?;
+        let end = request.offset_bytes.saturating_add(request.bytes);
+        let (begin, end) = if kind == IoKind::Discard {
+            // What was not discarded is kept: blocks of which it is a part are left out.
+            (request.offset_bytes.checked_next_multiple_of(unit)?, end - end % unit)
+        } else {
+            (request.offset_bytes - request.offset_bytes % unit, end.checked_next_multiple_of(unit)?)
+        };
         let bytes = u32::try_from(end.checked_sub(begin)?).ok().filter(|bytes| *bytes > 0 && request.bytes > 0)?;
         Some(IoOperation { kind, offset_bytes: begin, bytes, is_durable: request.is_fua })
     }
@@ -86,10 +97,12 @@ pub struct Survey {
     pub replayed: TraceSummary,
     /// Their latencies when they were recorded, by kind; empty where none is known.
     pub latencies: [Histogram; 4],
-    /// Requests that cannot be replayed: without bytes, or longer than 4 GiB.
+    /// Requests that cannot be replayed: without bytes, longer than 4 GiB, or discards without a whole unit.
     pub left_out: u64,
-    /// Requests replayed whose ends were moved to multiples of the unit.
+    /// Requests replayed whose ends were moved to multiples of the unit; those of discards inwards.
     pub lengthened: u64,
+    /// The longest of all that are replayed, discards among them, in bytes.
+    pub longest_bytes: u64,
     /// Requests replayed, by second of the window.
     pub by_second: Vec<u32>,
     /// Chunks that they touch, in their order; absent where they are more than can be remembered.
@@ -126,6 +139,12 @@ pub fn survey(path: &Path, selection: &Selection, wants_chains: bool) -> Result<
         }
         let (offset_bytes, bytes) = (operation.offset_bytes, u64::from(operation.bytes));
         survey.replayed.add(&TraceRequest { offset_bytes, bytes, ..*request });
+        survey.longest_bytes = survey.longest_bytes.max(bytes);
+        if operation.kind == IoKind::Discard {
+            // They need their place as well, so that none reaches into what is behind it.
+            let end_bytes = &mut survey.replayed.extents_bytes[usize::from(request.device)];
+            *end_bytes = (*end_bytes).max(offset_bytes + bytes);
+        }
         survey.lengthened += u64::from(operation.kind != IoKind::Flush && bytes != request.bytes);
         if let Some(latency_ns) = request.latency_ns {
             survey.latencies[request.kind.index()].record(latency_ns);
@@ -192,7 +211,7 @@ pub fn moved_hit_points(path: &Path, selection: &Selection, placement: &Placemen
     let (mut recorded, mut placed) = (Reuse::default(), Reuse::default());
     each_in_window(path, selection, &mut |request| {
         let Some(IoOperation { kind, offset_bytes, bytes, .. }) = selection.of(request) else { return };
-        if kind != IoKind::Flush {
+        if kind.moves_data() {
             let (bytes, is_write) = (u64::from(bytes), kind.is_write());
             for copy in 0..u64::from(placement.copies()) {
                 // Each copy has addresses of its own.
@@ -481,7 +500,7 @@ mod tests {
     }
 
     fn all(window_ns: Range<u64>) -> Selection {
-        Selection { window_ns, reads_only: false, unit_bytes: 4_096, without: BTreeSet::new() }
+        Selection { window_ns, reads_only: false, discards: false, unit_bytes: 4_096, without: BTreeSet::new() }
     }
 
     fn five() -> tempfile::NamedTempFile {
@@ -564,6 +583,36 @@ mod tests {
             (1_500, IoKind::Read, 10 * MIB - 4_096, 8_192, false),
         ];
         assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn discards_are_replayed_where_wanted_without_what_was_kept() {
+        let discard = |at_ns, offset_bytes, bytes| request(at_ns, 0, TraceKind::Discard, offset_bytes, bytes);
+        let file = trace(&[
+            request(100, 0, TraceKind::Read, 0, 4_096),
+            discard(200, 512, 3 * 4_096),
+            discard(300, 512, 4_096),
+            discard(400, 2 * MIB, MIB),
+            request(500, 1, TraceKind::Write, 0, 4_096),
+        ]);
+        assert_eq!(replayed(&file, &all(0..u64::MAX), 1 << 30, 1, Scale::Pace(1.0))[0].len(), 2);
+        let with = Selection { discards: true, ..all(0..u64::MAX) };
+        let survey = survey(file.path(), &with, false).expect("a trace");
+        let seen = (survey.left_out, survey.lengthened, survey.longest_bytes, survey.replayed.largest_bytes);
+        assert_eq!(seen, (1, 1, MIB, 4_096), "no buffer is as long as a discard");
+        let found = replayed(&file, &with, 1 << 30, 1, Scale::Pace(1.0)).remove(0);
+        let seen: Vec<_> =
+            found.iter().map(|due| (due.operation.kind, due.operation.offset_bytes, due.operation.bytes)).collect();
+        let expected = [
+            (IoKind::Read, 0, 4_096),
+            (IoKind::Discard, 4_096, 2 * 4_096),
+            (IoKind::Discard, 2 * MIB, MIB as u32),
+            // Behind what was discarded of the first device.
+            (IoKind::Write, 3 * MIB, 4_096),
+        ];
+        assert_eq!(seen, expected);
+        let too_small = Placement::choose(&survey, &one_region(MIB / 2), 1);
+        assert!(too_small.is_err(), "a discard has to fit as well");
     }
 
     #[test]

@@ -154,7 +154,7 @@ impl Laying {
         });
         match chunks {
             Some(chunks) if HashMap::len(&chunks) as u64 * copies <= room => Some(Self::Compact { chunks }),
-            _ => (room > 0 && survey.replayed.largest_bytes <= room * CHUNK_BYTES).then_some(Self::Folded {
+            _ => (room > 0 && survey.longest_bytes <= room * CHUNK_BYTES).then_some(Self::Folded {
                 bases_bytes,
                 span_bytes,
                 size_bytes: room * CHUNK_BYTES,

@@ -58,12 +58,19 @@ pub enum IoKind {
     LargeWrite,
     /// Nothing is moved: what was written before is made durable, everywhere if it has 0 bytes, else where its bytes lie.
     Flush,
+    /// Nothing is moved: a range is given back to the storage, which then has no data there.
+    Discard,
 }
 
 impl IoKind {
-    /// Whether it changes the volume.
+    /// Whether it writes data.
     pub const fn is_write(self) -> bool {
         matches!(self, Self::Write | Self::LargeWrite)
+    }
+
+    /// Whether it reads or writes data.
+    pub const fn moves_data(self) -> bool {
+        !matches!(self, Self::Flush | Self::Discard)
     }
 }
 
@@ -74,14 +81,14 @@ pub struct IoOperation {
     pub kind: IoKind,
     /// Where in the volume it begins.
     pub offset_bytes: u64,
-    /// Its length; more than 0 but for a flush.
+    /// Its length; more than 0 except for a flush.
     pub bytes: u32,
     /// A write that is done only when it is durable.
     pub is_durable: bool,
 }
 
 impl Operation for IoOperation {
-    const KINDS: &'static [&'static str] = &["read", "write", "large read", "large write", "flush"];
+    const KINDS: &'static [&'static str] = &["read", "write", "large read", "large write", "flush", "discard"];
 
     fn kind_index(&self) -> usize {
         self.kind as usize

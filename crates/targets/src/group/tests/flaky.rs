@@ -124,6 +124,7 @@ impl FlakyQueue {
                 file.write_all_at(memory, request.file_offset)?;
             }
             Direction::Sync => file.sync()?,
+            Direction::Discard => return Err(io::ErrorKind::Unsupported.into()),
             Direction::Nothing => {}
         }
         Ok(request.bytes)

@@ -93,7 +93,7 @@ impl NfsQueue {
                 let may_go = match direction {
                     Direction::Read => self.links.work.may_read(file),
                     Direction::Write => self.links.may_write(file),
-                    Direction::Sync | Direction::Nothing => true,
+                    Direction::Sync | Direction::Discard | Direction::Nothing => true,
                 };
                 if !may_go {
                     is_blocked[lane] = true;
@@ -108,7 +108,7 @@ impl NfsQueue {
                     Direction::Read => (What::Read, self.links.groups[group].read_bytes),
                     Direction::Write => (What::Write, self.links.groups[group].write_bytes),
                     Direction::Sync => (What::Commit, u32::MAX),
-                    Direction::Nothing => (What::Null, u32::MAX),
+                    Direction::Discard | Direction::Nothing => (What::Null, u32::MAX),
                 };
                 let part = (bytes - cut_bytes).min(most);
                 let done = u64::from(cut_bytes);
