@@ -219,7 +219,8 @@ impl RunCounts {
             runs: self.bytes.count(),
             by_requests: self.by_requests.iter().take(used).copied().collect(),
             mean_bytes,
-            median_bytes,
+            // The histogram gives the end of a class. Its beginning is the median itself wherever sizes are round.
+            median_bytes: median_bytes & !((1_u64 << median_bytes.max(1).ilog2() >> 7).max(1) - 1),
         });
         (runs, self.logs)
     }

@@ -207,6 +207,16 @@ fn a_trace_of_one_request_is_that_request() {
 }
 
 #[test]
+fn the_median_run_is_as_long_as_requests_of_round_sizes() {
+    let mut profiler = Profiler::new(ProfileOptions::default());
+    for (at, (offset, bytes)) in (0..).zip([(0, 8_192), (1 << 30, 8_192), (1 << 31, 1 << 20)]) {
+        profiler.add(&request(at * MS, TraceKind::Read, offset, bytes));
+    }
+    let found = profiler.finish(&header(), &TraceEnd::default());
+    assert_eq!(found.read_runs.map(|runs| runs.median_bytes), Some(8_192));
+}
+
+#[test]
 fn devices_and_flushes_are_told_apart() {
     let mut requests = Vec::new();
     for round in 0..10_u64 {
