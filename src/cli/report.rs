@@ -26,6 +26,7 @@ Examples:
   plimsoll report last --csv steps.csv          a row for each step
   plimsoll report last --csv ./figures          eight files for a spreadsheet
   plimsoll report last --hlog run.hlog          seconds, for HdrHistogram
+  plimsoll report last --junit result.xml       a check or limits, for CI
   plimsoll report last --json                   the run and the findings";
 
 /// Columns of the line between two reports.
@@ -56,6 +57,12 @@ pub(super) struct Arguments {
     /// It has response times and wait events of the window.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     hlog: Option<PathBuf>,
+
+    /// Also write limits and demands of a check as JUnit XML: a test case each
+    ///
+    /// A missed limit is a failure, and one without a verdict an error.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    junit: Option<PathBuf>,
 
     #[command(flatten)]
     limits: LimitArgs,
@@ -91,6 +98,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     if let Some(file) = &arguments.hlog {
         write_hlog(file, &runs)?;
+    }
+    if let Some(file) = &arguments.junit {
+        write_junit(file, &reported)?;
     }
     arguments.page.write(|| page(&reported), || picture(&reported))?;
     match arguments.format.format() {
@@ -152,6 +162,17 @@ fn write_hlog(file: &Path, runs: &[Run]) -> Result<(), Failure> {
     }
     results::write_file(file, report::hlog::BEGINNING, "name another file: `--hlog FILE`", |out| {
         report::hlog::write(out, run)
+    })
+}
+
+/// A test case for each limit; a file without any would pass whatever happened.
+fn write_junit(file: &Path, reported: &[Reported<'_>]) -> Result<(), Failure> {
+    if report::junit::judged(reported) == 0 {
+        let failure = Failure::new("`--junit` has nothing to write: no limit was requested, and no check made");
+        return Err(failure.with_hint("name a limit: `--limit p99=5ms`".to_owned()));
+    }
+    results::write_file(file, report::junit::BEGINNING, "name another file: `--junit FILE`", |out| {
+        report::junit::write(reported, out)
     })
 }
 

@@ -234,3 +234,33 @@ fn a_dry_run_makes_nothing() {
     assert!(!place.done(&words).stdout.contains("pulses"));
     assert_eq!(fs::read_dir(place.path(".")).unwrap().count(), 0);
 }
+
+#[test]
+fn limits_and_checks_are_test_cases_for_ci() {
+    let place = Place::new();
+    let sim = "sim:iops_cap=8000,clock=simulated";
+    let load = ["io", "run", "--path", sim, "--pattern=randread", "--depth=4", "--duration=2", "--quiet"];
+    place.done(&load);
+    let nothing = place.run(&["report", "last", "--junit", "none.xml"]);
+    assert_eq!(nothing.code, Some(2), "{nothing}");
+    assert!(nothing.stderr.contains("no limit was requested") && !place.path("none.xml").exists(), "{nothing}");
+    let missed = place.run(&["report", "last", "--junit", "limits.xml", "--limit", "p99=1us", "--limit", "p99=10s"]);
+    assert_eq!(missed.code, Some(1), "{missed}");
+    let text = fs::read_to_string(place.path("limits.xml")).unwrap();
+    assert!(text.contains(r#"tests="2" failures="1" errors="0""#), "{text}");
+    let check = place.run(&["check", "--reads", "9000@5ms", "--for", "60", "--quiet", sim]);
+    assert_eq!(check.code, Some(1), "{check}");
+    place.done(&["report", "last", "--junit", "limits.xml"]);
+    let text = fs::read_to_string(place.path("limits.xml")).unwrap();
+    assert!(text.contains(r#"<testsuite name="check (simulated)""#), "{text}");
+    let first = check.stdout.lines().next().unwrap().to_owned();
+    assert!(
+        text.contains(r#"<failure message="No. "#) && text.contains("9,000 reads/s (p99 within 5.00 ms)"),
+        "{text}"
+    );
+    assert!(text.contains(first.split(':').next().unwrap()), "{first}\n{text}");
+    place.write("theirs.xml", "<project/>");
+    let theirs = place.run(&["report", "last", "--junit", "theirs.xml"]);
+    assert!(theirs.code == Some(2) && theirs.stderr.contains("name another file: `--junit FILE`"), "{theirs}");
+    assert_eq!(fs::read_to_string(place.path("theirs.xml")).unwrap(), "<project/>");
+}

@@ -21,6 +21,7 @@ mod grid;
 pub mod hlog;
 pub mod html;
 mod interference;
+pub mod junit;
 mod live;
 pub mod openmetrics;
 mod operation_parts;

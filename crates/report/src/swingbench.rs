@@ -275,7 +275,7 @@ impl IntervalCounts {
 const INDENT: usize = 3;
 
 /// Where elements are written.
-type Xml<'a> = Writer<&'a mut dyn Write>;
+pub(crate) type Xml<'a> = Writer<&'a mut dyn Write>;
 
 /// An element's name, and its text if that is known.
 type Field = (&'static str, Option<String>);
@@ -290,7 +290,10 @@ enum Unknown {
 }
 
 /// A document in UTF-8 that `content` fills.
-fn document_xml(out: &mut dyn Write, content: impl FnOnce(&mut Xml<'_>) -> io::Result<()>) -> io::Result<()> {
+pub(crate) fn document_xml(
+    out: &mut dyn Write,
+    content: impl FnOnce(&mut Xml<'_>) -> io::Result<()>,
+) -> io::Result<()> {
     let mut xml = Writer::new_with_indent(out, b' ', INDENT);
     xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
     content(&mut xml)?;
@@ -322,7 +325,7 @@ fn text_element(xml: &mut Xml<'_>, name: &str, text: &str) -> io::Result<()> {
 }
 
 /// The text with what XML 1.0 cannot hold in any form, such as most control characters, replaced by U+FFFD.
-fn possible(text: &str) -> Cow<'_, str> {
+pub(crate) fn possible(text: &str) -> Cow<'_, str> {
     let is_impossible =
         |char: char| matches!(char, '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}') && !"\t\n\r".contains(char);
     if text.contains(is_impossible) { Cow::Owned(text.replace(is_impossible, "\u{fffd}")) } else { Cow::Borrowed(text) }

@@ -259,7 +259,7 @@ impl Reached {
     }
 
     /// `20,000 reads/s (p99 within 5.00 ms)`.
-    fn with_limit(&self) -> String {
+    pub fn with_limit(&self) -> String {
         let rate = rate(self.kind, self.asked_per_s);
         let within =
             |within: model::record::Within| format!(" ({} within {})", quantile_name(within.quantile), within.limit);
