@@ -31,7 +31,7 @@ pub(super) fn processors_for_sessions(address: &TargetAddress) -> u32 {
 }
 
 /// Where data are on a server, and how a private server is run.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Args)]
 pub(super) struct ServerArgs {
     /// Schema of the PostgreSQL database that holds the data [default: plimsoll]
     #[arg(long, value_name = "NAME", help_heading = "Database servers")]

@@ -13,7 +13,6 @@ use crate::cli::live::ByteProgress;
 use crate::cli::recording::{PulseEnd, Recorded, Recording};
 use crate::cli::report;
 use crate::cli::runner::Landing;
-use crate::cli::servers::ServerArgs;
 use crate::cli::{processors, say, setting_up, sheets};
 use crate::databases;
 use crate::plan::check::{EngineCheck, EngineFacts, MAX_SERVER_SESSIONS, MAX_SESSIONS, Multiple, Pacing, SCAN_TABLE};
@@ -109,15 +108,12 @@ fn usual_size(time: Nanos) -> Bytes {
     Bytes((makes as u64) >> 20 << 20).clamp(*SERVER_SIZE.start(), *SERVER_SIZE.end())
 }
 
-/// What to say if the program ends before the data are removed. A directory with the name of checks is theirs, and data in
-/// use are not dropped; a server in a directory of the user's may have been used for more since, so it is named and stays.
+/// What to say if the program ends before the data are removed.
 fn left_behind(address: &TargetAddress, is_ours: bool) -> LeftBehind {
-    let next = if is_ours { "the next check removes them, or " } else { "" };
+    let next = if is_ours { "the next check there replaces them, or " } else { "" };
     let words =
         format!("left behind: the data in `{address}`; {next}remove them with `plimsoll slob drop --target {address}`");
-    let directory = address.directory().and_then(|path| std::path::absolute(path).ok());
-    let made = directory.as_ref().filter(|_| is_ours).map(|directory| format!("dir:{}", directory.display()));
-    LeftBehind { words, file: None, directory, made }
+    LeftBehind { words, file: None, directory: address.directory().and_then(|path| std::path::absolute(path).ok()) }
 }
 
 fn load_words(address: &TargetAddress) -> String {
@@ -216,13 +212,6 @@ fn place_words(address: &TargetAddress) -> String {
         TargetAddress::Directory(path) => in_directory(path),
         address => format!("`{address}`"),
     }
-}
-
-/// Drops all that is at an address, where a check that was killed has made all of it.
-pub(super) fn drop_made(address: &str) -> Result<(), Failure> {
-    let address: TargetAddress = address.parse()?;
-    let options = ServerArgs::default().options(&address)?;
-    sheets::with(databases::slob(&address, &options)?, |found| remove(found, DropScope::Everything))
 }
 
 /// Removes what was made. An interrupt has no say in it.

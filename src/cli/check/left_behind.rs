@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::made_process;
-use crate::cli::exit::Failure;
 use crate::cli::say;
 use files::{How, Links};
 use model::shown::shown;
@@ -23,11 +22,8 @@ pub(super) struct LeftBehind {
     pub(super) words: String,
     /// The file that was made, which the next check may remove; none where a database has the data.
     pub(super) file: Option<PathBuf>,
-    /// The directory that an engine or a private server was made in.
+    /// The directory that a private server was made in.
     pub(super) directory: Option<PathBuf>,
-    /// The address of an engine in a directory that only checks make, so that the next check may drop it.
-    #[serde(default)]
-    pub(super) made: Option<String>,
 }
 
 /// The note of a check, which goes when it is dropped. A check that is killed drops nothing.
@@ -63,8 +59,8 @@ fn note_name(process: u32) -> String {
     format!(".{}.left", super::made_name(process))
 }
 
-/// Removes what checks left that were killed, and says what it cannot remove. `drop_made` drops all that is at an address.
-pub(super) fn look(runs: &Path, drop_made: &dyn Fn(&str) -> Result<(), Failure>) {
+/// Removes what files checks left that were killed, and says what else they left.
+pub(super) fn look(runs: &Path) {
     let entries = std::fs::read_dir(runs).into_iter().flatten().flatten();
     for entry in entries {
         let name = entry.file_name();
@@ -76,7 +72,7 @@ pub(super) fn look(runs: &Path, drop_made: &dyn Fn(&str) -> Result<(), Failure>)
         let path = entry.path();
         // It is acted upon: what another user wrote is his, and stays.
         let Ok(note) = files::open_plain(&path, Links::Ours) else { continue };
-        if !read(note).is_some_and(|left| is_still_there(&left, process, drop_made)) {
+        if !read(note).is_some_and(|left| is_still_there(&left, process)) {
             let _ = files::remove(&path);
         }
     }
@@ -90,8 +86,8 @@ fn read(note: File) -> Option<LeftBehind> {
 }
 
 /// Removes what may be removed, and says what is left: whether the next check is to say it again.
-fn is_still_there(left: &LeftBehind, process: u32, drop_made: &dyn Fn(&str) -> Result<(), Failure>) -> bool {
-    let LeftBehind { words, file, directory, made } = left;
+fn is_still_there(left: &LeftBehind, process: u32) -> bool {
+    let LeftBehind { words, file, directory } = left;
     if let Some(file) = file {
         let made = file.parent().map(|directory| super::of_process(directory, process)).unwrap_or_default();
         made.iter().for_each(|path| super::remove_left(path));
@@ -99,12 +95,6 @@ fn is_still_there(left: &LeftBehind, process: u32, drop_made: &dyn Fn(&str) -> R
     }
     if directory.as_ref().is_some_and(|directory| !directory.exists()) {
         return false;
-    }
-    if let Some(address) = made {
-        say::note(format_args!("removing what a check that was killed left in `{}`", shown(address)));
-        if drop_made(address).is_ok() {
-            return false;
-        }
     }
     say::note(format_args!("a check that was killed {}", shown(words)));
     directory.is_some()
@@ -127,67 +117,48 @@ mod tests {
         let stranger = data.join("accounts.dat");
         let note = runs.join(note_name(DEAD));
         let put = |file: &Path| {
-            let left =
-                LeftBehind { words: "left".to_owned(), file: Some(file.to_owned()), directory: None, made: None };
+            let left = LeftBehind { words: "left".to_owned(), file: Some(file.to_owned()), directory: None };
             fs::write(&note, serde_json::to_vec(&left).unwrap()).unwrap();
         };
         [&file, &stranger].into_iter().for_each(|path| fs::write(path, "data").unwrap());
         put(&stranger);
         // What a note names is not removed: only what has the name of that check.
-        look(&runs, &not_called);
+        look(&runs);
         assert!(stranger.exists() && !file.exists() && !note.exists());
         fs::write(&note, "{").unwrap();
-        look(&runs, &not_called);
+        look(&runs);
         assert!(!note.exists(), "what is no note says nothing");
         // One that others could have put there under a second name.
         fs::write(&file, "data").unwrap();
         put(&file);
         fs::hard_link(&note, runs.join("second")).unwrap();
-        look(&runs, &not_called);
+        look(&runs);
         assert!(file.exists() && note.exists());
     }
 
     #[test]
-    fn an_engine_of_a_killed_check_is_dropped_and_a_private_server_is_named_until_it_is_gone() {
+    fn a_private_server_is_named_until_it_is_gone() {
         let place = tempfile::tempdir().unwrap();
         let directory = place.path().join("server");
         let note = place.path().join(note_name(DEAD));
-        let left =
-            |made| LeftBehind { words: "left it".to_owned(), file: None, directory: Some(directory.clone()), made };
-        let put = |left| {
-            fs::write(&note, serde_json::to_vec(&left).unwrap()).unwrap();
-            fs::create_dir_all(&directory).unwrap();
-        };
-        // A server may have been used by others since.
-        put(left(None));
-        look(place.path(), &not_called);
+        let left = LeftBehind { words: "left a server".to_owned(), file: None, directory: Some(directory.clone()) };
+        fs::write(&note, serde_json::to_vec(&left).unwrap()).unwrap();
+        fs::create_dir(&directory).unwrap();
+        look(place.path());
         assert!(note.exists() && directory.exists());
         fs::remove_dir(&directory).unwrap();
-        look(place.path(), &not_called);
+        look(place.path());
         assert!(!note.exists());
-        put(left(Some("dir:/server".to_owned())));
-        look(place.path(), &|_| Err(Failure::new("it is busy")));
-        assert!(note.exists(), "the next check tries again");
-        look(place.path(), &|address| {
-            assert_eq!(address, "dir:/server");
-            fs::remove_dir(&directory).unwrap();
-            Ok(())
-        });
-        assert!(!note.exists() && !directory.exists());
-    }
-
-    fn not_called(address: &str) -> Result<(), Failure> {
-        panic!("`{address}` is not to be dropped");
     }
 
     #[test]
     fn a_note_goes_with_its_check() {
         let place = tempfile::tempdir().unwrap();
-        let left = LeftBehind { words: "left".to_owned(), file: None, directory: None, made: None };
+        let left = LeftBehind { words: "left".to_owned(), file: None, directory: None };
         let note = Note::write(place.path(), &left).unwrap();
         let path = place.path().join(note_name(std::process::id()));
         assert_eq!(read(files::open_plain(&path, Links::Ours).unwrap()), Some(left));
-        look(place.path(), &not_called);
+        look(place.path());
         assert!(path.exists(), "it is still at work");
         drop(note);
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);

@@ -341,7 +341,7 @@ impl Made {
         let word = shell_command(&[path.to_string_lossy().into_owned()]);
         let words =
             format!("left behind: `{}`; the next check removes it, or remove it with `rm {word}`", path.display());
-        LeftBehind { words, file: std::path::absolute(path).ok(), directory: None, made: None }
+        LeftBehind { words, file: std::path::absolute(path).ok(), directory: None }
     }
 
     /// It begins to be made; those of checks of this machine that were killed go before.

@@ -38,7 +38,7 @@ pub(super) fn measure(
         Session { begun, arguments, demands, seed: arguments.seed.or_fresh(), interrupt: Interrupt::listen()? };
     session.pacing(session.time_left(), None)?;
     if !arguments.keeping.dry_run {
-        left_behind::look(arguments.keeping.runs.store().path(), &database::drop_made);
+        left_behind::look(arguments.keeping.runs.store().path());
     }
     let recorded = match place {
         CheckTarget::Storage { path, size, made } => storage::on_paths(&session, path, size, made),
