@@ -150,11 +150,8 @@ fn load(request: &ReplayRequest, survey: &Survey, replay: &Replay) -> ReplayLoad
         shared_pct: replay.placement.shared_pct(survey),
         moved_hit_points: request.moved_hit_points,
         reads_only: replay.selection.reads_only,
-        discards: if replay.selection.discards {
-            0
-        } else {
-            survey.recorded.of(TraceKind::Discard).saturating_mul(laps)
-        },
+        discards: (survey.recorded.of(TraceKind::Discard) - survey.replayed.of(TraceKind::Discard))
+            .saturating_mul(laps),
         lengthened: survey.lengthened.saturating_mul(laps),
         kinds: kinds.filter(|kind| kind.requests > 0).collect(),
         by_second: by_second(survey, replay),

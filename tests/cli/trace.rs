@@ -351,6 +351,17 @@ fn discards_are_sent_where_the_user_says_so() {
     assert!(data[3 << 20..].iter().any(|byte| *byte != 0) && data[..1 << 20].iter().any(|byte| *byte != 0));
     // What has no data is not measured in silence.
     refused(&replay(&to_file), "was ever written");
+    let striped = ["--path", "s1.dat", "--path", "s2.dat", "--stripe", "64K", "--size", "4M", "--discards", "--json"];
+    assert_eq!(sent(&replay(&striped).run()), [2, 1, 1]);
+    for name in ["s1.dat", "s2.dat"] {
+        let data = std::fs::read(place.path(name)).unwrap();
+        let is_empty = |from: usize, to: usize| data[from << 10..to << 10].iter().all(|byte| *byte == 0);
+        assert!(is_empty(512, 1_536) && !is_empty(448, 512) && !is_empty(1_536, 1_600), "{name}");
+    }
+    // Where nothing is written, nothing is opened for it.
+    place.write("r.log", "fio version 2 iolog\nx add\nx open\nx read 0 8192\nx wait 100000\nx read 0 8192\nx close\n");
+    place.done(&["trace", "convert", "r.log", "-o", "r.trace", "--quiet"]);
+    place.done(&["io", "replay", "r.trace", "--quiet", "--path", "r.dat", "--size", "4M", "--discards"]);
     place.done(&[&["io", "replay", "x.trace", "--quiet", "--prefill"][..], &to_file, &["--discards"]].concat());
 }
 

@@ -34,7 +34,7 @@ pub enum TargetError {
     #[error("cannot {action} {bytes} bytes at offset {offset} of `{path}`: {source}", path = .path.display())]
     #[diagnostic(help("{}", io_hint(source).unwrap_or_default()))]
     Request {
-        /// `read` or `write`.
+        /// `read`, `write`, `flush` or `discard`.
         action: &'static str,
         /// The file.
         path: PathBuf,

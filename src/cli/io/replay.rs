@@ -232,12 +232,12 @@ fn prepare(arguments: &Arguments) -> Result<Planned<'_>, Failure> {
     let Arguments { trace, volume, times, seed, fleet, output, .. } = arguments;
     let (storage, fleet) = (volume.storage()?, fleet.join()?);
     fleet.refuse_search(Some(times))?;
-    let selection = selection(arguments)?;
-    let survey = survey(trace, &selection, arguments.keep_order).map_err(|error| unreadable(error, trace))?;
     if arguments.discards && storage.local().is_empty() {
         let failure = Failure::new("`--discards` needs files or devices of this machine");
         return Err(failure.with_hint("leave it out: discards of the trace are then not sent".to_owned()));
     }
+    let selection = selection(arguments)?;
+    let survey = survey(trace, &selection, arguments.keep_order).map_err(|error| unreadable(error, trace))?;
     let pattern = match survey.replayed.total() - survey.replayed.of(TraceKind::Read) {
         0 => Pattern::RandRead,
         _ => Pattern::RandRw,
@@ -262,7 +262,10 @@ fn prepare(arguments: &Arguments) -> Result<Planned<'_>, Failure> {
         };
         let length = Bytes(problem.length_bytes);
         let failure = Failure::new(format_args!("{target} has {length}, too little for this trace"));
-        failure.with_hint(format!("give it at least {}", Bytes(survey.longest_bytes.max(trace::replay::CHUNK_BYTES))))
+        failure.with_hint(format!(
+            "give it at least {}",
+            Bytes(survey.longest_bytes.next_multiple_of(trace::replay::CHUNK_BYTES).max(trace::replay::CHUNK_BYTES))
+        ))
     })?;
     let moved_hit_points = match placement.kind() {
         ReplayPlacement::Folded => {
@@ -489,7 +492,7 @@ impl<'a> runner::Work<'a> for Planned<'a> {
         let (region_bytes, largest_bytes) = (plan.region_bytes, plan.largest_bytes);
         let intended = Intended { region_bytes, largest_bytes, seed: plan.head.seed };
         let opened = prospect.open(&asked, intended, clock, beginning.interrupt, verbosity)?;
-        if arguments.discards {
+        if survey.replayed.of(TraceKind::Discard) > 0 {
             opened
                 .check_discards()
                 .map_err(|failure| failure.with_hint("leave `--discards` out, and discards are not sent".to_owned()))?;

@@ -204,9 +204,19 @@ impl<'t> BlockLane<'t> {
         let block = self.block;
         self.slots[slot as usize] =
             Slot { operation, sent_ns, left: 0, moved: 0, wanted: 0, failed: false, then: Then::Finish };
-        // Copies lie where those of a write would.
+        // Copies lie where those of a write would. A member gets what lies side by side there at once, as striped devices send it.
+        let mut ranges: Vec<Segment> = Vec::new();
         for segment in block.volume().segments(operation.offset_bytes, operation.bytes, Direction::Write) {
-            self.push(slot, segment, 0, Direction::Discard)?;
+            let is_before = |range: &&mut Segment| {
+                range.member == segment.member && range.offset_bytes + u64::from(range.bytes) == segment.offset_bytes
+            };
+            match ranges.iter_mut().rev().find(is_before) {
+                Some(range) => range.bytes += segment.bytes,
+                None => ranges.push(segment),
+            }
+        }
+        for range in ranges {
+            self.push(slot, range, 0, Direction::Discard)?;
             self.slots[slot as usize].left += 1;
         }
         Ok(())

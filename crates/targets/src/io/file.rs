@@ -399,8 +399,6 @@ pub(super) fn fds(files: &[Arc<StorageFile>]) -> io::Result<Vec<RawFd>> {
     files.iter().map(fd).collect()
 }
 
-// How much of a file is really on storage.
-//
 /// `BLKDISCARD` of `linux/fs.h`: `_IO(0x12, 119)`. It takes an offset and a length, both of 64 bits.
 const BLKDISCARD: libc::Ioctl = 0x1277;
 
@@ -421,6 +419,8 @@ pub(super) unsafe fn discard(fd: RawFd, offset: u64, bytes: u64) -> i32 {
     unsafe { libc::fallocate64(fd, mode, offset as i64, bytes as i64) }
 }
 
+// How much of a file is really on storage.
+//
 // A read of a hole, or of space that was only reserved, is answered by the file system with zeroes: no device sees it.
 
 /// What stands behind a range of a file.

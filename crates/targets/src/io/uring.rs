@@ -42,7 +42,8 @@ pub(super) fn probe() -> io::Result<()> {
 
 pub(super) struct UringQueue {
     ring: IoUring,
-    /// Requests that would block this thread, as no kernel before 6.12 discards a part of a block device by a ring; absent until the first.
+    /// Discards: no kernel before 6.12 discards a part of a block device by a ring, and those of files go the same way. Absent until the
+    /// first.
     aside: Option<PoolQueue>,
     depth: u32,
     /// Keeps `fds` open, and has them for `aside`.

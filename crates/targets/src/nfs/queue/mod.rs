@@ -193,6 +193,12 @@ impl VirtualQueue for NfsQueue {
         let group = self.links.work.files[request.file as usize].group;
         let is_of_data = matches!(request.direction, Direction::Read | Direction::Write);
         self.in_flight += 1;
+        if request.direction == Direction::Discard {
+            // NFS version 3 has no such call.
+            let refused = Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
+            self.links.work.finished.push(Completion::new(request.token, refused));
+            return Ok(());
+        }
         if is_of_data && request.bytes == 0 {
             self.links.work.finished.push(Completion::new(request.token, Ok(0)));
             return Ok(());
