@@ -2,6 +2,7 @@
 
 use super::levels::two_levels;
 use super::message::list;
+use super::proof::others_share;
 use super::traffic::{Counted, LARGE_REQUEST_BYTES, about, bytes, inside, requests};
 use super::{Figures, Message, Vocabulary, is_on_server, known_credits, measured, replay};
 use crate::Rule;
@@ -13,6 +14,8 @@ use model::units::{Nanos, group_thousands, percent};
 const SHORT_WINDOW: Nanos = Nanos::seconds(30);
 /// Share of the fall of requests that operations must fall by too; else a cache has warmed, and fewer were needed.
 const OPERATIONS_FELL: f64 = 0.5;
+/// Where others took this share of what was lost, no credit is known to have ended.
+const OTHERS_TOOK: f64 = 0.5;
 /// Intervals around the joint of two steps.
 const JOINT: usize = 2;
 /// Share of writes from which a write cache can be what filled.
@@ -174,7 +177,7 @@ fn length(intervals: &[&Interval]) -> Nanos {
 
 /// Every burst in the run, in the order in which they happened.
 pub(super) fn bursts(run: &Run) -> Vec<BurstFound> {
-    Stretch::all(run).iter().filter(|stretch| stretch.is_free()).filter_map(burst).collect()
+    Stretch::all(run).iter().filter(|stretch| stretch.is_free()).filter_map(|stretch| burst(run, stretch)).collect()
 }
 
 /// Every rise in the run.
@@ -183,7 +186,7 @@ pub(super) fn rises(run: &Run) -> Vec<RateRose> {
     Stretch::all(run).iter().filter(|stretch| stretch.is_free()).filter_map(|stretch| rise(stretch, words)).collect()
 }
 
-fn burst(stretch: &Stretch<'_>) -> Option<BurstFound> {
+fn burst(run: &Run, stretch: &Stretch<'_>) -> Option<BurstFound> {
     // A server's checkpoint takes from the device what reads had before, and is no credit that ran out.
     let is_checkpoint = |step: &&Step| is_on_server(step) && step.counters.checkpoints.is_none_or(|count| count > 0);
     if stretch.0.iter().any(is_checkpoint) {
@@ -200,6 +203,9 @@ fn burst(stretch: &Stretch<'_>) -> Option<BurstFound> {
         if operations_fell < OPERATIONS_FELL * fell(levels.before, levels.after) {
             return None;
         }
+    }
+    if others_took(run, stretch, levels.at).is_some_and(|share| share >= OTHERS_TOOK) {
+        return None;
     }
     let (bursting, based) = intervals.split_at(levels.at);
     let above = |interval: &Interval| {
@@ -224,6 +230,21 @@ fn burst(stretch: &Stretch<'_>) -> Option<BurstFound> {
         written_bytes: used.physical_write_bytes.filter(|_| writes >= WRITES).map(|bytes| bytes as f64),
         like: known_credits::recognise(counted, levels.before, levels.after, credit),
     })
+}
+
+/// Share of the bytes that were lost from an interval on which others moved more from then on; absent where they are not seen.
+fn others_took(run: &Run, stretch: &Stretch<'_>, at: usize) -> Option<f64> {
+    let moved = |step: &Step, interval: &Interval| {
+        let ours = super::rate(bytes(&interval.counters), interval.duration_ns)?;
+        Some((ours, ours * others_share(run, step, interval)?))
+    };
+    let all = stretch.0.iter().flat_map(|step| inside(step).map(|interval| moved(step, interval)));
+    let all: Vec<(f64, f64)> = all.collect::<Option<_>>()?;
+    let (before, after) = all.split_at_checked(at).filter(|(before, after)| !before.is_empty() && !after.is_empty())?;
+    let mean = |part: &[(f64, f64)], of: fn(&(f64, f64)) -> f64| part.iter().map(of).sum::<f64>() / part.len() as f64;
+    let lost = mean(before, |both| both.0) - mean(after, |both| both.0);
+    let gained = mean(after, |both| both.1) - mean(before, |both| both.1);
+    (lost > 0.0).then_some(gained / lost)
 }
 
 fn rise(stretch: &Stretch<'_>, words: Vocabulary) -> Option<RateRose> {

@@ -42,6 +42,12 @@ const IN_SLICES: f64 = 3.0;
 /// An open loop above the limit reaches less than this of its rate, and more load is this much more.
 const RATE_REACHED: f64 = 0.97;
 const MORE_RATE: f64 = 1.2;
+/// A rate that grows by this power of its load grows with it.
+const AS_THE_LOAD: f64 = 0.75;
+/// From this share of its slots in use on, an open loop waits for one.
+const SLOTS_IN_USE: f64 = 0.8;
+/// Requests that take no more than so many times as long as with the least load do not queue in the target.
+const HARDLY_LONGER: f64 = 1.5;
 /// Powers of the load: above the first, throughput still grows with it.
 const STILL_GROWS: f64 = 0.1;
 /// A step alone at a cap: this near a published number, this many requests queueing for this long, none much longer.
@@ -247,7 +253,7 @@ pub(super) fn find(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     if let Some(named) = named::find(run, series) {
         return Some(named);
     }
-    let found = by_steps(run, series).map(|found| size::decided(series, pulse::decided(run, series, found)))?;
+    let found = by_steps(run, series).map(|found| size::decided(run, series, pulse::decided(run, series, found)))?;
     let is_no_limit = found.limit == Limit::Device || found.may_be_device();
     Some(if is_no_limit && nfs::is_on_nfs(run) {
         Ceiling { limit: Limit::FileServer, pulsed: None, ..found }
@@ -263,6 +269,9 @@ fn by_steps(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
         return Some(found);
     }
     if sending::is_saturated(run, last) || server::are_exhausted(run, last) {
+        return None;
+    }
+    if are_slots_full(run, series) {
         return None;
     }
     let mark = Mark::of(run, series);
@@ -357,6 +366,14 @@ fn neighbour(run: &Run, series: &Series<'_>, found: Option<&Ceiling>) -> Option<
         // A rate that seems to grow may do so because others left.
         _ => series.steps.last().copied().into_iter().collect(),
     };
+    // A rate that was reached lacks nothing, and one that grows as its load does was not held back.
+    let is_reached = |step: &&Step| {
+        let asked = step.load.rate_operations_per_s;
+        asked.zip(Figures(step).ended_per_s()).is_some_and(|(asked, ended)| ended >= RATE_REACHED * asked)
+    };
+    if steps.last().is_some_and(is_reached) || found.is_some_and(|found| grows_with_load(series, found)) {
+        return None;
+    }
     // What the load generator had no time for, others did not take.
     if steps.iter().any(|step| GeneratorVerdict::of(step).is_some_and(|own| own.limited_by == LimitedBy::Generator)) {
         return None;
@@ -378,6 +395,28 @@ fn neighbour(run: &Run, series: &Series<'_>, found: Option<&Ceiling>) -> Option<
         &rates,
         Limit::Neighbour { seconds: (with_others, all), is_part: run.is_one_of_many() },
     )
+}
+
+/// Whether the last step found nearly as much more as it had load.
+fn grows_with_load(series: &Series<'_>, found: &Ceiling) -> bool {
+    let Limit::NotReached { growth } = found.limit else { return false };
+    let [.., before, last] = series.steps.as_slice() else { return false };
+    let load = last.load.sessions.zip(before.load.sessions.filter(|sessions| *sessions > 0));
+    load.is_some_and(|(more, less)| (1.0 + growth).ln() >= AS_THE_LOAD * (f64::from(more) / f64::from(less)).ln())
+}
+
+/// Whether the slots of the largest load of an open loop were all in use while requests took hardly longer than with less load: then it is
+/// their number over that time that the rate comes to.
+fn are_slots_full(run: &Run, series: &Series<'_>) -> bool {
+    let [below @ .., last] = series.steps.as_slice() else { return false };
+    let mean = |step: &Step| latency(run, step)?.mean_ns();
+    let is_busy = |step: &Step| {
+        Figures(step).busy_sessions().is_some_and(|busy| busy >= SLOTS_IN_USE * f64::from(step.load.slots()))
+    };
+    // Only where slots were free is it known how long requests take by themselves.
+    let least = below.iter().filter(|step| !is_busy(step)).filter_map(|step| mean(step)).reduce(f64::min);
+    let is_as_fast = || mean(last).zip(least).is_some_and(|(mean, least)| mean <= HARDLY_LONGER * least);
+    series.is_open_loop() && is_busy(last) && is_as_fast()
 }
 
 /// The fastest step came within a tenth of what its threads reach without a device.

@@ -1,11 +1,13 @@
 //! A limit that a control group around this process sets, where a run stops there: no verdict from its seconds is as sure.
 
-use super::{Ceiling, Limit, RATE_REACHED, ceiling_of_steps, mean_rate};
+use super::{AS_THE_LOAD, Ceiling, Limit, RATE_REACHED, ceiling_of_steps, mean_rate};
 use crate::{Figures, Series, is_on_servers};
 use model::record::{GroupLimit, Limited, Run, Step};
 
 /// A rate so near to a limit is held by it: the kernel lets through what it says, to within a few requests a second.
 const NEAR: std::ops::RangeInclusive<f64> = 0.95..=1.05;
+/// A rate so near is the limit, though it still grew with its load.
+const REACHED: f64 = 0.02;
 /// Of what a device did near a limit, at least this part must be ours: others are not in our group.
 const OURS: f64 = 0.5;
 
@@ -14,21 +16,40 @@ pub(super) fn find(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     if is_on_servers(run) || run.target.is_simulated() || run.imported.is_some() {
         return None;
     }
-    let mut limits = run.environment.group_limits.iter().filter(|limit| limit.what.is_rate() && limit.value > 0.0);
-    limits.find_map(|limit| at(run, series, limit))
+    let limits = run.environment.group_limits.iter().filter(|limit| limit.what.is_rate() && limit.value > 0.0);
+    // Of two that are near, the one that is reached.
+    let found = limits.filter_map(|limit| at(run, series, limit));
+    found.min_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, found)| found)
 }
 
-fn at(run: &Run, series: &Series<'_>, limit: &GroupLimit) -> Option<Ceiling> {
-    let steps: Vec<&Step> = series.steps.iter().copied().filter(|step| is_held(step, limit)).collect();
+/// How far the nearest step is from a limit, as a share of it, and what its steps have come to.
+fn at(run: &Run, series: &Series<'_>, limit: &GroupLimit) -> Option<(f64, Ceiling)> {
+    let held: Vec<(&Step, f64)> =
+        series.steps.iter().copied().filter_map(|step| Some((step, off(step, limit)?))).collect();
+    let nearest = held.iter().map(|(_, off)| *off).reduce(f64::min)?;
+    if nearest > REACHED && is_growing(run, series) {
+        return None;
+    }
+    let steps: Vec<&Step> = held.into_iter().map(|(step, _)| step).collect();
     let rates: Vec<f64> = steps.iter().map(|step| mean_rate(run, step)).collect::<Option<_>>()?;
     let counts_bytes = matches!(limit.what, Limited::ReadBytesPerS | Limited::WriteBytesPerS);
     let kind = if counts_bytes { Limit::Throughput } else { Limit::Requests };
     let found = ceiling_of_steps(run, series, &steps, &rates, kind)?;
-    Some(Ceiling { named: Some(Box::new(limit.clone())), like: None, ..found })
+    Some((nearest, Ceiling { named: Some(Box::new(limit.clone())), like: None, ..found }))
 }
 
-/// Whether a step goes as fast as the limit lets it. An open loop that keeps its rate does not.
-fn is_held(step: &Step, limit: &GroupLimit) -> bool {
+/// Whether the largest load of a closed loop still found as much more as it had sessions.
+fn is_growing(run: &Run, series: &Series<'_>) -> bool {
+    let [.., before, last] = series.steps.as_slice() else { return false };
+    let growth = || {
+        let load = f64::from(last.load.sessions?) / f64::from(before.load.sessions.filter(|sessions| *sessions > 0)?);
+        (load > 1.0).then_some((mean_rate(run, last)? / mean_rate(run, before)?).ln() / load.ln())
+    };
+    series.is_closed_loop() && growth().is_some_and(|power| power >= AS_THE_LOAD)
+}
+
+/// How far a step that goes as fast as the limit lets it is from it, as a share of it. An open loop that keeps its rate is not held.
+fn off(step: &Step, limit: &GroupLimit) -> Option<f64> {
     let keeps_up = step
         .load
         .rate_operations_per_s
@@ -46,8 +67,9 @@ fn is_held(step: &Step, limit: &GroupLimit) -> bool {
     let share = |count: Option<u64>, ns: u64| count.map(|count| count as f64 * 1e9 / ns.max(1) as f64 / limit.value);
     let ours = share(ours, step.window.duration_ns);
     let of_device = share(of_device, device(step, limit).map_or(0, |device| device.elapsed_ns));
-    let is_near = |share: Option<f64>| share.is_some_and(|share| NEAR.contains(&share));
-    !keeps_up && (is_near(ours) || (is_near(of_device) && ours.is_none_or(|ours| ours >= OURS)))
+    let near = |share: Option<f64>| share.filter(|share| NEAR.contains(share)).map(|share| (share - 1.0).abs());
+    let of_device = || near(of_device).filter(|_| ours.is_none_or(|ours| ours >= OURS));
+    near(ours).or_else(of_device).filter(|_| !keeps_up)
 }
 
 fn device<'a>(step: &'a Step, limit: &GroupLimit) -> Option<&'a model::record::DeviceStats> {
@@ -94,6 +116,37 @@ mod tests {
     }
 
     #[test]
+    fn of_two_limits_that_are_near_the_one_that_is_reached_is_named() {
+        let mut run = limited(1.024, Limited::ReadsPerS);
+        let step = &run.steps[0];
+        let bytes = step.counters.physical_read_bytes.unwrap() as f64 * 1e9 / step.window.duration_ns as f64;
+        let of_bytes =
+            GroupLimit { what: Limited::ReadBytesPerS, value: bytes, ..run.environment.group_limits[0].clone() };
+        run.environment.group_limits.push(of_bytes);
+        let found = find(&run, &Series::of(&run)[0]).unwrap();
+        assert_eq!((found.limit, found.named.unwrap().what), (Limit::Throughput, Limited::ReadBytesPerS));
+    }
+
+    #[test]
+    fn a_rate_that_still_grows_as_its_load_is_not_held() {
+        let grown = |times: f64| {
+            let mut run = limited(times, Limited::ReadsPerS);
+            let last = run.steps.remove(0);
+            let mut before = last.clone();
+            before.load.sessions = last.load.sessions.map(|sessions| sessions / 2);
+            for count in [&mut before.counters.physical_reads, &mut before.counters.operations] {
+                *count = count.map(|count| count / 2);
+            }
+            for second in &mut before.intervals {
+                second.counters.physical_reads = second.counters.physical_reads.map(|count| count / 2);
+            }
+            run.steps = vec![before, last];
+            find(&run, &Series::of(&run)[0]).is_some()
+        };
+        assert!(!grown(1.04) && grown(1.0));
+    }
+
+    #[test]
     fn a_limit_that_is_far_away_or_of_another_kind_is_not_named() {
         assert_eq!(named(&limited(2.0, Limited::ReadsPerS)), None);
         assert_eq!(named(&limited(0.5, Limited::ReadsPerS)), None, "a limit that is exceeded does not hold");
@@ -116,8 +169,8 @@ mod tests {
         let mut run = limited(1.0, Limited::ReadsPerS);
         let ended = Figures(&run.steps[0]).ended_per_s().unwrap();
         run.steps[0].load.rate_operations_per_s = Some(ended);
-        assert!(!is_held(&run.steps[0], &run.environment.group_limits[0]));
+        assert_eq!(off(&run.steps[0], &run.environment.group_limits[0]), None);
         run.steps[0].load.rate_operations_per_s = Some(2.0 * ended);
-        assert!(is_held(&run.steps[0], &run.environment.group_limits[0]));
+        assert!(off(&run.steps[0], &run.environment.group_limits[0]).is_some());
     }
 }

@@ -1,6 +1,6 @@
 //! Whether a limit counts requests or bytes, by the same load with requests of another size.
 
-use super::{Ceiling, LIKE_PUBLISHED, Limit};
+use super::{Ceiling, LIKE_PUBLISHED, Limit, may_be};
 use crate::load_line::find_limits;
 use crate::traffic::request_bytes;
 use crate::{Finding, LatencyTarget, Series};
@@ -54,13 +54,15 @@ fn own_bytes(step: &Step) -> Option<u32> {
 }
 
 /// A limit, with what requests of another size say of it where they were tried.
-pub(super) fn decided(series: &Series<'_>, found: Ceiling) -> Ceiling {
+pub(super) fn decided(run: &Run, series: &Series<'_>, found: Ceiling) -> Ceiling {
     let tried = series.steps.iter().rev().find_map(|step| Some((*step, step.size_test?)));
     let Some((step, test)) = tried.filter(|_| counts_either(&found)) else { return found };
     let Some(limit) = counted(step, &test, found.per_s) else { return found };
     // What is published counts either as well.
     let like = match (limit, found.megabytes_per_s) {
-        (Limit::Throughput, Some(megabytes)) => platforms::like(true, megabytes * 1e6, LIKE_PUBLISHED),
+        (Limit::Throughput, Some(megabytes)) => {
+            platforms::like(true, megabytes * 1e6, LIKE_PUBLISHED).filter(|like| may_be(run, like))
+        }
         _ => found.like,
     };
     Ceiling { other_size: Some(test), limit, like, ..found }
@@ -95,6 +97,31 @@ mod tests {
             _ => None,
         });
         found.unwrap()
+    }
+
+    #[test]
+    fn what_counts_bytes_is_likened_to_no_volume_that_the_tag_excludes() {
+        let like = |tag: Option<&str>| {
+            let mut run = requests::sweep();
+            for step in &mut run.steps {
+                // 5,000 requests/s are 200 MB/s.
+                let bytes = |requests: Option<u64>| requests.map(|requests| requests * 40_000);
+                step.counters.physical_read_bytes = bytes(step.counters.physical_reads);
+                for second in &mut step.intervals {
+                    second.counters.physical_read_bytes = bytes(second.counters.physical_reads);
+                }
+            }
+            run.steps.last_mut().unwrap().size_test =
+                Some(SizeTest { request_bytes: 20_000, requests: 15_000, window_ns: 1_500_000_000 });
+            run.tags = tag.map(|volume| ("volume".to_owned(), volume.to_owned())).into_iter().collect();
+            let found = analyse(&run, &LatencyTarget::default()).into_iter().find_map(|finding| match finding {
+                Finding::Ceiling(found) => Some(found),
+                _ => None,
+            });
+            found.map(|found| (found.limit, found.like.is_some()))
+        };
+        assert_eq!(like(None), Some((Limit::Throughput, true)));
+        assert_eq!(like(Some("gp3")), Some((Limit::Throughput, false)));
     }
 
     #[test]

@@ -488,12 +488,12 @@ fn room(run: &Run, demands: &Demands, findings: &[Finding], tried: &Tried<'_>) -
             _ => None,
         });
         let reaches = |found: &Ceiling| rate >= NEAR_CEILING * found.per_s || found.steps.contains(&step.label);
-        let ceiling = ceiling.filter(reaches);
+        // Operations that failed or hung are why it was missed, whatever the others came to or waited for.
+        let is_sound = kinds::errors(step) == 0 && hung(step).is_none();
+        let ceiling = ceiling.filter(|found| is_sound && reaches(found));
         // Where its sessions spend their time says more of a server than a rate that grows no further.
-        // Operations that failed are why it was missed, whatever the others waited for.
-        let is_sound = is_on_server(step) && kinds::errors(step) == 0;
         let says_why = |stops: &Stops| says_why(stops, Vocabulary::of(run), findings, Some(&step.label));
-        let of_server = if is_sound { Stops::of(run, step).filter(says_why) } else { None };
+        let of_server = if is_sound && is_on_server(step) { Stops::of(run, step).filter(says_why) } else { None };
         Some(match (of_server, ceiling) {
             (Some(stops), _) => Stopped::Server(stops),
             (None, Some(found)) => Stopped::Ceiling(Box::new(found)),

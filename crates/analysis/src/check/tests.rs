@@ -213,6 +213,12 @@ fn a_limit_that_stops_what_is_asked_stands_in_the_first_line() {
         "{lines:?}"
     );
     assert!(!lines[1..].iter().any(|line| line.contains("limit at")), "it is said once: {lines:?}");
+    // Where operations failed, that is why it was missed.
+    run.steps[0].counters.errors = Some(3);
+    run.steps[1].counters.errors = Some(3);
+    let lines = self::lines(&run);
+    assert!(lines[0].contains("3 operations failed"), "{lines:?}");
+    assert!(!lines.iter().any(|line| line.contains("limit at")), "{lines:?}");
 }
 
 #[test]

@@ -45,8 +45,8 @@ pub(super) fn find(run: &Run, found: &[Finding]) -> Vec<Finding> {
         None => quota::of_depths(run, found),
     };
     let quota = quota.map(NfsFinding::Quota);
-    // A sweep of connections says itself which of its steps had no room.
-    let slots = find_slots(run).filter(|_| sweep.is_none()).map(NfsFinding::Slots);
+    // A sweep of connections says itself which of its steps had no room, and a quota lets no more through where there is room.
+    let slots = find_slots(run).filter(|_| sweep.is_none() && quota.is_none()).map(NfsFinding::Slots);
     let paths = [paths::slow(run).map(NfsFinding::SlowPath), paths::trouble(run).map(NfsFinding::Trouble)];
     let all = [sweep.map(NfsFinding::Connections), quota, slots].into_iter().chain(paths);
     all.flatten().map(Finding::Nfs).collect()
@@ -73,6 +73,8 @@ fn bound(run: &Run) -> Option<u32> {
 /// A connection with this share of its calls in flight on average has no room most of the time: at its bound the mean lies below it by
 /// what a reply and the next call take, and by the calls that are timed alone.
 const FULL: f64 = 0.85;
+/// A rate of this share of another is as high.
+const AS_MUCH: f64 = 0.95;
 /// Requests that waited for room in more than this share of all show that it is missing. One in a hundred waits in any case, while a
 /// connection is kept for a call that asks for nothing.
 const WAITED: f64 = 0.1;
@@ -98,7 +100,15 @@ pub struct SlotsFull {
 fn find_slots(run: &Run) -> Option<SlotsFull> {
     let bound = bound(run)?;
     let full: Vec<SlotsFull> = measured(run).filter_map(|step| of_step(step, bound)).collect();
-    let steps = full.iter().flat_map(|found| found.steps.clone()).collect();
+    let steps: Vec<String> = full.iter().flat_map(|found| found.steps.clone()).collect();
+    // What was reached with room on the connections is not limited by the lack of it.
+    let best = |is_full: bool| {
+        let of = measured(run).filter(|step| steps.contains(&step.label) == is_full);
+        of.filter_map(|step| Figures(step).requests_per_s()).reduce(f64::max)
+    };
+    if best(false).zip(best(true)).is_some_and(|(roomy, full)| roomy >= AS_MUCH * full) {
+        return None;
+    }
     let most = full.into_iter().max_by(|one, other| one.waited.total_cmp(&other.waited))?;
     Some(SlotsFull { steps, ..most })
 }

@@ -210,6 +210,20 @@ fn calls_in_flight_are_the_limit_where_connections_are_full_and_requests_wait() 
     assert!(sentence.contains("90.0 % of the requests first waited here, for 2.00 ms"), "{sentence}");
     // Nearly: as many wait as calls that are timed alone make wait; or connections had room on average.
     assert_eq!((full(30, 2_000), full(20, 90_000)), (Vec::new(), Vec::new()));
+    // What was reached with room is not limited by the lack of it.
+    let beside = |roomy_per_s: u64| {
+        let mut run = requests::run(&[load(roomy_per_s), load(10_000)]);
+        run.target.facts.nfs.outstanding = Some(16);
+        for (step, (outstanding, queued)) in run.steps.iter_mut().zip([(10, 0), (30, 90_000)]) {
+            let mut way = way("10.0.0.1", 2, 100_000, 3_000_000);
+            step.label = format!("of_{outstanding}");
+            way.outstanding_ns = outstanding * step.window.duration_ns;
+            (way.queued, way.queued_ns) = (Some(queued), Some(queued * 2_000_000));
+            step.channels = vec![way];
+        }
+        found(&run).iter().any(|found| matches!(found, NfsFinding::Slots(_)))
+    };
+    assert!(beside(5_000) && !beside(9_900));
     // The bound of a server that is published is passed on where it is reached.
     let advice = |bound| {
         let full = SlotsFull {

@@ -345,3 +345,68 @@ fn a_credit_that_runs_out_is_found_between_disturbed_seconds() {
     });
     assert!(found >= 0.98, "{found}");
 }
+
+/// A step of so many slots, in whose seconds the device moved so many requests more.
+fn beside(index: u32, slots: u32, counts: &[f64], others: &[f64]) -> Step {
+    let mut step = io_step(index, slots, 8_192, counts, 0);
+    step.devices = vec![device(0)];
+    for ((interval, ours), others) in step.intervals.iter_mut().zip(counts).zip(others) {
+        interval.devices = vec![device(((ours + others) * 8_192.0) as u64)];
+    }
+    step
+}
+
+fn on_block(steps: Vec<Step>) -> Run {
+    let mut run = io_run(steps);
+    run.target.kind = Some(TargetKind::Block);
+    run
+}
+
+#[test]
+fn others_are_not_blamed_for_a_rate_that_was_reached_or_grows_as_its_load_does() {
+    let uneven = |mean: f64| [1.03, 0.96, 1.02, 0.98, 1.04, 0.97, 1.0, 1.0].map(|factor| factor * mean);
+    let limit = |steps| ceiling(&on_block(steps)).map(|found| found.limit);
+    let step = |(index, slots, mean)| beside(index, slots, &uneven(mean), &[1_000.0; 8]);
+    let grows = limit([(0, 1, 1_000.0), (1, 2, 2_000.0), (2, 4, 4_000.0), (3, 8, 7_900.0)].map(step).to_vec());
+    assert!(matches!(grows, Some(Limit::NotReached { .. })), "{grows:?}");
+    let open = |asked: f64| {
+        let mut step = step((0, 64, 5_000.0));
+        step.load.rate_operations_per_s = Some(asked);
+        limit(vec![step])
+    };
+    assert!(matches!(open(8_000.0), Some(Limit::Neighbour { .. })), "{:?}", open(8_000.0));
+    assert!(!matches!(open(5_000.0), Some(Limit::Neighbour { .. })), "{:?}", open(5_000.0));
+}
+
+#[test]
+fn others_who_come_are_no_credit_that_ended() {
+    let ends = |others_after: f64| {
+        let even = |second: usize| if second.is_multiple_of(2) { 1.01 } else { 0.99 };
+        let level = |second: usize, after: f64, before: f64| if second < 40 { before } else { after };
+        let counts: Vec<f64> = (0..120).map(|second| level(second, 5_500.0, 10_000.0) * even(second)).collect();
+        let others: Vec<f64> = (0..120).map(|second| level(second, others_after, 0.0)).collect();
+        let run = on_block(vec![beside(0, 16, &counts, &others)]);
+        analyse(&run, &LatencyTarget::default()).iter().any(|finding| matches!(finding, Finding::Burst(_)))
+    };
+    assert!(ends(0.0) && ends(600.0), "what others took explains none or little of the fall");
+    assert!(!ends(4_500.0));
+}
+
+#[test]
+fn slots_that_are_all_busy_are_no_limit_of_the_device() {
+    let found = |least_ns: u64| {
+        let step = |(index, asked, reached): (u32, f64, f64)| {
+            let mut step = io_step(index, 4, 8_192, &[reached; 8], 0);
+            let mean_ns = if reached < 4_000.0 { least_ns } else { 1_000_000 };
+            step.load.rate_operations_per_s = Some(asked);
+            step.operations = vec![operation(8 * reached as u64, mean_ns)];
+            step.waits[0].waits = sample::latencies(8 * reached as u64, mean_ns);
+            step
+        };
+        let steps = [(0, 1_000.0, 1_000.0), (1, 2_000.0, 2_000.0), (2, 5_000.0, 4_000.0), (3, 8_000.0, 4_000.0)];
+        ceiling(&on_block(steps.map(step).to_vec())).map(|found| found.limit)
+    };
+    // Requests take 1 ms with less load as well: four at a time are 4,000/s.
+    assert_eq!(found(1_000_000), None);
+    assert!(found(100_000).is_some(), "there they wait for something");
+}
