@@ -45,7 +45,7 @@ const MORE_RATE: f64 = 1.2;
 /// A rate that grows by this power of its load grows with it.
 const AS_THE_LOAD: f64 = 0.75;
 /// From this share of its slots in use on, an open loop waits for one.
-const SLOTS_IN_USE: f64 = 0.8;
+pub(super) const SLOTS_IN_USE: f64 = 0.8;
 /// Requests that take no more than so many times as long as with the least load do not queue in the target.
 const HARDLY_LONGER: f64 = 1.5;
 /// Powers of the load: above the first, throughput still grows with it.
@@ -367,11 +367,8 @@ fn neighbour(run: &Run, series: &Series<'_>, found: Option<&Ceiling>) -> Option<
         _ => series.steps.last().copied().into_iter().collect(),
     };
     // A rate that was reached lacks nothing, and one that grows as its load does was not held back.
-    let is_reached = |step: &&Step| {
-        let asked = step.load.rate_operations_per_s;
-        asked.zip(Figures(step).ended_per_s()).is_some_and(|(asked, ended)| ended >= RATE_REACHED * asked)
-    };
-    if steps.last().is_some_and(is_reached) || found.is_some_and(|found| grows_with_load(series, found)) {
+    let grows = matches!(found.map(|found| &found.limit), Some(Limit::NotReached { .. })) && is_growing(run, series);
+    if grows || steps.last().is_some_and(|step| reached(step) == Some(true)) {
         return None;
     }
     // What the load generator had no time for, others did not take.
@@ -397,12 +394,19 @@ fn neighbour(run: &Run, series: &Series<'_>, found: Option<&Ceiling>) -> Option<
     )
 }
 
-/// Whether the last step found nearly as much more as it had load.
-fn grows_with_load(series: &Series<'_>, found: &Ceiling) -> bool {
-    let Limit::NotReached { growth } = found.limit else { return false };
+/// Whether a step kept the rate that was requested; absent where none was, or nothing was counted.
+fn reached(step: &Step) -> Option<bool> {
+    Some(Figures(step).ended_per_s()? >= RATE_REACHED * step.load.rate_operations_per_s?)
+}
+
+/// Whether the largest load of a closed loop still found nearly as much more as it had sessions.
+fn is_growing(run: &Run, series: &Series<'_>) -> bool {
     let [.., before, last] = series.steps.as_slice() else { return false };
-    let load = last.load.sessions.zip(before.load.sessions.filter(|sessions| *sessions > 0));
-    load.is_some_and(|(more, less)| (1.0 + growth).ln() >= AS_THE_LOAD * (f64::from(more) / f64::from(less)).ln())
+    let power = || {
+        let load = f64::from(last.load.sessions?) / f64::from(before.load.sessions.filter(|sessions| *sessions > 0)?);
+        (load > 1.0).then_some((mean_rate(run, last)? / mean_rate(run, before)?).ln() / load.ln())
+    };
+    series.is_closed_loop() && power().is_some_and(|power| power >= AS_THE_LOAD)
 }
 
 /// Whether the slots of the largest load of an open loop were all in use while requests took hardly longer than with less load: then it is
@@ -489,7 +493,6 @@ fn closed_plateau(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
 /// A rate that does not grow while more is asked for, and less than that is reached.
 fn open_plateau(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     let asked = |step: &Step| step.load.rate_operations_per_s;
-    let reached = |step: &Step| Some(Figures(step).ended_per_s()? >= RATE_REACHED * asked(step)?);
     let first = series.steps.iter().rposition(|step| reached(step).unwrap_or(true)).map_or(0, |below| below + 1);
     let plateau = &series.steps[first..];
     let (from, to) = (plateau.first()?, plateau.last()?);

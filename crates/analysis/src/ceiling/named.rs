@@ -1,7 +1,7 @@
 //! A limit that a control group around this process sets, where a run stops there: no verdict from its seconds is as sure.
 
-use super::{AS_THE_LOAD, Ceiling, Limit, RATE_REACHED, ceiling_of_steps, mean_rate};
-use crate::{Figures, Series, is_on_servers};
+use super::{Ceiling, Limit, ceiling_of_steps, is_growing, mean_rate, reached};
+use crate::{Series, is_on_servers};
 use model::record::{GroupLimit, Limited, Run, Step};
 
 /// A rate so near to a limit is held by it: the kernel lets through what it says, to within a few requests a second.
@@ -38,22 +38,9 @@ fn at(run: &Run, series: &Series<'_>, limit: &GroupLimit) -> Option<(f64, Ceilin
     Some((nearest, Ceiling { named: Some(Box::new(limit.clone())), like: None, ..found }))
 }
 
-/// Whether the largest load of a closed loop still found as much more as it had sessions.
-fn is_growing(run: &Run, series: &Series<'_>) -> bool {
-    let [.., before, last] = series.steps.as_slice() else { return false };
-    let growth = || {
-        let load = f64::from(last.load.sessions?) / f64::from(before.load.sessions.filter(|sessions| *sessions > 0)?);
-        (load > 1.0).then_some((mean_rate(run, last)? / mean_rate(run, before)?).ln() / load.ln())
-    };
-    series.is_closed_loop() && growth().is_some_and(|power| power >= AS_THE_LOAD)
-}
-
 /// How far a step that goes as fast as the limit lets it is from it, as a share of it. An open loop that keeps its rate is not held.
 fn off(step: &Step, limit: &GroupLimit) -> Option<f64> {
-    let keeps_up = step
-        .load
-        .rate_operations_per_s
-        .is_some_and(|asked| Figures(step).ended_per_s().is_none_or(|ended| ended >= RATE_REACHED * asked));
+    let keeps_up = step.load.rate_operations_per_s.is_some() && reached(step).unwrap_or(true);
     let counters = &step.counters;
     let (ours, of_device) = match limit.what {
         Limited::ReadsPerS => (counters.physical_reads, device(step, limit).map(|device| device.reads)),
@@ -79,7 +66,7 @@ fn device<'a>(step: &'a Step, limit: &GroupLimit) -> Option<&'a model::record::D
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Finding, LatencyTarget, Message, Opening, analyse};
+    use crate::{Figures, Finding, LatencyTarget, Message, Opening, analyse};
     use model::record::sample::requests;
 
     /// The largest load of a run of requests, with a limit of a group at so many times its reads per second.

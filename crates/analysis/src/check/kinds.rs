@@ -1,6 +1,7 @@
 //! The kinds of work that are asked for, and what came of each in one step.
 
 use super::{READS_REACHED, Unmeasured, WRITES_REACHED};
+use crate::ceiling::SLOTS_IN_USE;
 use crate::generator::own_lag_p99_ns;
 use crate::{
     Figures, LatencyTarget, QuantileValue, SINGLE_BLOCK_READ, Subject, VerdictOutcome, is_on_server, judge,
@@ -11,8 +12,6 @@ use model::units::{Bytes, Nanos};
 
 /// Bytes of one request of a scan of raw storage, where the run does not say.
 const SCAN_REQUEST_BYTES: f64 = 1_048_576.0;
-/// From this share of its slots in use on, work waits for one.
-const SLOTS_IN_USE: f64 = 0.8;
 /// Work without a limit is done in time if it takes no longer than this: a device that cannot follow takes longer.
 const NO_LIMIT: Within = Within { quantile: 0.99, limit: Nanos::millis(20) };
 /// Wait by which databases time a commit.

@@ -405,7 +405,7 @@ const BLKDISCARD: libc::Ioctl = 0x1277;
 /// Gives a range of a file or block device back. The answer is that of the system call.
 ///
 /// # Safety
-/// The descriptor must be open, and written to by no other part of the program that does not expect this.
+/// The descriptor must be open.
 pub(super) unsafe fn discard(fd: RawFd, offset: u64, bytes: u64) -> i32 {
     let range = [offset, bytes];
     // SAFETY: the caller keeps the descriptor open, and the range lives until the call has returned.
