@@ -34,8 +34,7 @@ fn owed(run: &Value) -> (u64, f64) {
 /// Runs a load whose server is away from shortly before the end of the window until after it. `words` end where its length in seconds
 /// follows.
 ///
-/// A batch that has reached a stopped server and was not begun there is timed from its beginning, after the window, and is not owed: then
-/// another run is tried, in which all `sessions` were at work.
+/// Where a machine is so busy that the server is stopped late, another and longer run is tried, in which all `sessions` were at work.
 fn run_without_an_end(
     place: &Place,
     words: &[&str],

@@ -44,11 +44,18 @@ fn one_of_each(operations: Vec<SlobOperation>) -> Vec<SlobOperation> {
 //
 // A server times the operations of a batch by its wall clock, in microseconds. All of them lie between the moment when the
 // batch was sent and that when its answer came. What is left between the two is taken to be way there and back in equal
-// parts. A wall clock can be set while a batch runs; that shows when its operations take longer than we waited for them all,
+// parts, as far as it is a way: a server that hangs before it begins, or before its answer leaves, times none of that,
+// while statements sent one by one would show it. A wall clock can be set while a batch runs; that shows when its operations take longer than we waited for them all,
 // or end before they began.
 
 /// The server's clock may run so much faster than ours within a batch without having been set.
 const TOLERANCE_NS: u64 = 1_000_000;
+
+/// A way there and back that is longer than the shortest of its session by more than this holds a wait.
+const LONGER_WAY_NS: u64 = 100_000_000;
+
+/// The longest way that is believed of the first batch of a session, with which there is none to compare.
+pub(super) const FIRST_WAY_NS: u64 = 1_000_000_000;
 
 /// What a server reported on a batch that it executed and timed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,8 +79,9 @@ pub struct TimedOperation {
 
 impl ServerTimes {
     /// Leaves the operations between the two instants of our clock, and says whether the server's clock was set meanwhile, so
-    /// that what they took is only an estimate. What they changed is not known here.
-    fn lay_between(&self, sent_ns: u64, received_ns: u64) -> (Vec<BatchedOperation>, bool) {
+    /// that what they took is only an estimate. What they changed is not known here. `way_ns` is the shortest way there and back
+    /// so far, and may become shorter. What was waited for beyond it and beyond [`LONGER_WAY_NS`] is the first operation's.
+    fn lay_between(&self, sent_ns: u64, received_ns: u64, way_ns: &mut u64) -> (Vec<BatchedOperation>, bool) {
         let available_ns = received_ns.saturating_sub(sent_ns);
         let mut was_set = false;
         let mut before_us = self.began_us;
@@ -103,7 +111,15 @@ impl ServerTimes {
                     (u128::from(placed.service_ns) * u128::from(available_ns) / u128::from(took_ns)) as u64;
             }
         }
-        let mut at_ns = sent_ns + available_ns.saturating_sub(took_ns) / 2;
+        let rest_ns = available_ns.saturating_sub(took_ns);
+        *way_ns = rest_ns.min(*way_ns);
+        let mut at_ns = sent_ns + rest_ns / 2;
+        let waited_ns = rest_ns - *way_ns;
+        // Where the clock was set, the rest may be what one of them took, and which one is unknown.
+        if let Some(first) = placed.first_mut().filter(|_| waited_ns > LONGER_WAY_NS && !was_set) {
+            first.service_ns += waited_ns;
+            at_ns = sent_ns + *way_ns / 2;
+        }
         for placed in &mut placed {
             at_ns += placed.service_ns;
             placed.ended_ns = at_ns;
@@ -511,7 +527,11 @@ mod tests {
     }
 
     fn given(times: &ServerTimes, sent_us: u64, received_us: u64) -> (Vec<(u64, u64)>, bool) {
-        let (placed, was_set) = times.lay_between(sent_us * 1_000, received_us * 1_000);
+        given_after(times, sent_us, received_us, &mut FIRST_WAY_NS.clone())
+    }
+
+    fn given_after(times: &ServerTimes, sent_us: u64, received_us: u64, way_ns: &mut u64) -> (Vec<(u64, u64)>, bool) {
+        let (placed, was_set) = times.lay_between(sent_us * 1_000, received_us * 1_000, way_ns);
         (placed.iter().map(|placed| (placed.ended_ns / 1_000, placed.service_ns / 1_000)).collect(), was_set)
     }
 
@@ -525,7 +545,7 @@ mod tests {
     fn a_commit_is_the_end_of_its_operation_and_others_have_none() {
         let mut times = times(0, &[500, 900]);
         times.operations[1].committing_us = Some(650);
-        let (placed, _) = times.lay_between(0, 900_000);
+        let (placed, _) = times.lay_between(0, 900_000, &mut FIRST_WAY_NS.clone());
         assert_eq!((placed[0].commit_ns, placed[1].commit_ns), (None, Some(250_000)));
     }
 
@@ -551,10 +571,29 @@ mod tests {
     }
 
     #[test]
+    fn what_a_server_did_not_begin_is_waited_for_by_the_first_operation() {
+        let (times, mut way_ns) = (times(0, &[300, 400]), FIRST_WAY_NS);
+        assert_eq!(given_after(&times, 0, 600, &mut way_ns), (vec![(400, 300), (500, 100)], false));
+        // A way that varies is a way; a server that was stopped is not.
+        let varied = (vec![(50_300, 300), (50_400, 100)], false);
+        assert_eq!(given_after(&times, 0, 100_400, &mut way_ns), varied);
+        let stopped = (vec![(2_500_400, 2_500_300), (2_500_500, 100)], false);
+        assert_eq!(given_after(&times, 0, 2_500_600, &mut way_ns), stopped);
+        assert_eq!(way_ns, 200_000, "the shortest");
+    }
+
+    #[test]
+    fn a_first_batch_waits_for_what_is_longer_than_any_way() {
+        let first = |received_us| given(&times(0, &[300]), 0, received_us).0;
+        assert_eq!(first(900_300), [(450_300, 300)], "a way to the moon is nearer than that");
+        assert_eq!(first(2_500_300), [(2_000_300, 1_500_300)]);
+    }
+
+    #[test]
     fn absurd_times_break_nothing() {
         for ended in [[i64::MIN, i64::MAX], [i64::MAX, i64::MIN], [i64::MAX, i64::MAX]] {
             for began in [i64::MIN, 0, i64::MAX] {
-                let (placed, _) = times(began, &ended).lay_between(5, 10);
+                let (placed, _) = times(began, &ended).lay_between(5, 10, &mut FIRST_WAY_NS.clone());
                 assert!(
                     placed.iter().all(|placed| (5..=10).contains(&placed.ended_ns)),
                     "{began} {ended:?} {placed:?}"
