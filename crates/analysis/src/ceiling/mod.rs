@@ -83,6 +83,11 @@ pub enum Limit {
     ServerStorage,
     /// A server of files, the way to it, or what it reads from: who asks it cannot see which.
     FileServer,
+    /// The calls that each connection to a server of files may have in flight, which take no longer than with room.
+    CallsInFlight {
+        /// How many.
+        bound: u32,
+    },
     /// The load generator, which reaches this many operations per second with no device at all.
     Generator {
         /// That rate.
@@ -256,7 +261,9 @@ pub(super) fn find(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     let found = by_steps(run, series).map(|found| size::decided(run, series, pulse::decided(run, series, found)))?;
     let is_no_limit = found.limit == Limit::Device || found.may_be_device();
     Some(if is_no_limit && nfs::is_on_nfs(run) {
-        Ceiling { limit: Limit::FileServer, pulsed: None, ..found }
+        let calls = found.steps.last().and_then(|step| nfs::calls_in_flight(run, step, HARDLY_LONGER));
+        let limit = calls.map_or(Limit::FileServer, |bound| Limit::CallsInFlight { bound });
+        Ceiling { limit, pulsed: None, ..found }
     } else {
         found
     })

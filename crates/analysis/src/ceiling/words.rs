@@ -22,6 +22,9 @@ impl Ceiling {
             Limit::FileServer => {
                 return "the way to the server, it itself, or what it reads from has no more to give".to_owned();
             }
+            Limit::CallsInFlight { bound } => {
+                return format!("each connection has all {bound} calls in flight, which take no longer than with room");
+            }
             Limit::ServerStorage => {
                 return "the storage that the server reads from has no more to give, or a limit on it".to_owned();
             }
@@ -158,7 +161,9 @@ impl Message for Ceiling {
         match self.limit {
             Limit::Requests | Limit::Throughput | Limit::RequestsOrThroughput => Rule::CeilingLimit,
             Limit::Device => Rule::CeilingDevice,
-            Limit::Server | Limit::ServerStorage | Limit::FileServer => Rule::CeilingServer,
+            Limit::Server | Limit::ServerStorage | Limit::FileServer | Limit::CallsInFlight { .. } => {
+                Rule::CeilingServer
+            }
             Limit::Generator { .. } => Rule::CeilingGenerator,
             Limit::Neighbour { .. } => Rule::CeilingNeighbour,
             Limit::Unclear => Rule::CeilingUnclear,
@@ -258,6 +263,9 @@ impl Message for Ceiling {
             }
             Limit::FileServer => {
                 "Measure the way by itself (`plimsoll net run`), and there the storage (`plimsoll io sweep`); look at the server's processors."
+            }
+            Limit::CallsInFlight { .. } => {
+                "Use more connections, or a larger `outstanding=` in the address, if the server allows it."
             }
             Limit::Server => "Look at what its sessions were doing, and at its processors and its storage.",
             Limit::Generator { threads, .. } => return Some(threads.for_generator()),

@@ -113,6 +113,21 @@ fn find_slots(run: &Run) -> Option<SlotsFull> {
     Some(SlotsFull { steps, ..most })
 }
 
+/// Calls that one connection may have in flight, where they bound this step and nothing behind them does: its calls take no more than
+/// `hardly_longer` times as long as those of the step that had room and took least.
+pub(crate) fn calls_in_flight(run: &Run, label: &String, hardly_longer: f64) -> Option<u32> {
+    let slots = find_slots(run).filter(|slots| slots.steps.contains(label))?;
+    // By Little's law.
+    let took = |step: &Step| {
+        let calls: f64 = ways(step).map(|way| way.reads as f64 + way.writes as f64).sum();
+        let in_flight_ns: f64 = ways(step).map(|way| way.outstanding_ns as f64).sum();
+        (calls > 0.0).then(|| in_flight_ns / calls)
+    };
+    let full = took(measured(run).find(|step| step.label == *label)?)?;
+    let roomy = measured(run).filter(|step| !slots.steps.contains(&step.label)).filter_map(took);
+    (full <= hardly_longer * roomy.reduce(f64::min)?).then_some(slots.bound)
+}
+
 /// Of one step; absent where connections had room.
 fn of_step(step: &Step, bound: u32) -> Option<SlotsFull> {
     let sum = |of: fn(&ChannelStats) -> u64| ways(step).map(of).fold(0, u64::saturating_add);

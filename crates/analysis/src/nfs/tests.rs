@@ -240,6 +240,35 @@ fn calls_in_flight_are_the_limit_where_connections_are_full_and_requests_wait() 
 }
 
 #[test]
+fn calls_that_are_all_in_flight_stop_a_rate_where_they_take_no_longer_than_with_room() {
+    let stopped = |full_call_ns: u64| {
+        let mut run = requests::run(&[(4, 4_000), (32, 10_000), (64, 10_100)].map(|(slots, reads_per_s)| {
+            let service_ns = u64::from(slots) * 1_000_000_000 / reads_per_s;
+            Requests { slots, asked_per_s: None, reads_per_s, writes_per_s: 0, service_ns, queued_ns: 0 }
+        }));
+        run.target.facts.nfs.outstanding = Some(10);
+        run.tags.clear();
+        for (step, (call_ns, queued)) in
+            run.steps.iter_mut().zip([(1_000_000, 0), (full_call_ns, 1), (full_call_ns, 1)])
+        {
+            // No second is like another, which a limit on requests would make them.
+            scatter(step, 0.1);
+            let mut way = way("10.0.0.1", 1, 100_000, call_ns);
+            if queued > 0 {
+                way.outstanding_ns = 10 * step.window.duration_ns;
+                way.reads = way.outstanding_ns / call_ns;
+                (way.queued, way.queued_ns) = (Some(way.reads), Some(way.reads * 2_000_000));
+            }
+            step.channels = vec![way];
+        }
+        opened(&run)
+    };
+    let (slots, server) = (stopped(1_000_000), stopped(1_900_000));
+    assert!(slots.contains("the 10 calls in flight that each connection may have, at 10,"), "{slots}");
+    assert!(server.contains("the way to the server, it itself, or what it reads from, at 10,"), "{server}");
+}
+
+#[test]
 fn what_one_connection_may_not_hold_is_not_blamed_on_tcp() {
     let mut run = made(&[(1, 10_000, 7), (4, 28_000, 10), (8, 28_000, 12)]);
     run.target.facts.nfs.outstanding = Some(16);

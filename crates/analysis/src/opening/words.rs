@@ -288,6 +288,9 @@ pub(crate) fn at_ceiling(ceiling: &Ceiling) -> String {
         Limit::Throughput => format!("a throughput limit{set} at {}{like}", bytes.unwrap_or(rate)),
         Limit::RequestsOrThroughput => format!("a limit{set} at {both}{like}"),
         Limit::FileServer => format!("the way to the server, it itself, or what it reads from, at {both}"),
+        Limit::CallsInFlight { bound } => {
+            format!("the {bound} calls in flight that each connection may have, at {both}")
+        }
         Limit::Server => format!("the server, or what it reads from, at {rate}"),
         Limit::ServerStorage => format!("the storage that the server reads from, at {rate}"),
         Limit::Neighbour { is_part: true, .. } => {
