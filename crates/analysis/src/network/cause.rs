@@ -319,11 +319,17 @@ fn buffers(way: &Way<'_>) -> Option<NetworkCause> {
     is_held_back.then_some(NetworkCause::SendBuffer { share: by_buffer, buffer_bytes, round_trip })
 }
 
-/// An end whose interface is used up.
+/// An end whose interface is used up, by all that goes through it the same way: a client's by what it has from several servers.
 fn interface(way: &Way<'_>) -> Option<NetworkCause> {
-    let rate = way.bits_per_s()?;
+    let all = Way::all(way.step);
     [way.sender, way.receiver].into_iter().find_map(|end| {
         let facts = end.facts.as_ref()?;
+        let of_end = |one: &NetworkEnd| {
+            let interface = |end: &NetworkEnd| end.facts.as_ref().map(|facts| facts.interface.clone());
+            (one.side, &one.node) == (end.side, &end.node) && interface(one) == interface(end)
+        };
+        let through = all.iter().filter(|one| one.from == way.from && (of_end(one.sender) || of_end(one.receiver)));
+        let rate = through.map(Way::bits_per_s).sum::<Option<f64>>()?;
         let mbit_per_s = facts.speed_mbit_per_s?;
         let is_wire = facts.driver.as_deref().is_none_or(|driver| !NO_WIRE.contains(&driver));
         let share = rate / (mbit_per_s as f64 * 1e6);

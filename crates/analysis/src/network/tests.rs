@@ -289,6 +289,36 @@ fn an_interface_is_used_up_only_if_its_speed_means_something() {
 }
 
 #[test]
+fn an_interface_is_used_up_by_what_goes_to_several_servers_together() {
+    let causes = |interfaces: [&str; 2]| {
+        let to = |server: usize| {
+            let mut made = Made::of("c8", 4, &[471, 471, 471, 471]).tcp(|tcp| tcp.rtt_ns = spread(9 * MILLI)).step;
+            for end in made.network.iter_mut().chain(made.intervals.iter_mut().flat_map(|second| &mut second.network)) {
+                end.server = Some(format!("db{server}"));
+                if end.side == NetworkSide::Server {
+                    end.node = format!("db{server}");
+                }
+            }
+            let facts = made.network[0].facts.as_mut().unwrap();
+            (facts.speed_mbit_per_s, facts.driver) = (Some(1_000), Some("igb".to_owned()));
+            facts.interface = Some(interfaces[server].to_owned());
+            made
+        };
+        let [mut step, other] = [to(0), to(1)];
+        step.network.extend(other.network);
+        for (second, more) in step.intervals.iter_mut().zip(other.intervals) {
+            second.network.extend(more.network);
+        }
+        stops_of(&step).into_iter().map(|stop| stop.cause).collect::<Vec<_>>()
+    };
+    let client = NetworkCause::Interface { side: NetworkSide::Client, mbit_per_s: 1_000 };
+    assert_eq!(causes(["eth0", "eth0"]), [client; 2]);
+    let [NetworkCause::Shaper { .. }, NetworkCause::Shaper { .. }] = causes(["eth0", "eth1"])[..] else {
+        panic!("each has half of its own interface")
+    };
+}
+
+#[test]
 fn connections_over_which_nothing_large_comes_are_in_a_black_hole() {
     let silent = Made::of("c1", 1, &[0, 0, 0]).tcp(|tcp| tcp.segments_resent = 3);
     assert!(matches!(silent.cause(), Some(NetworkCause::BlackHole { packet_bytes: Some(1_500) })));
