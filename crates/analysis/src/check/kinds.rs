@@ -2,12 +2,13 @@
 
 use super::{READS_REACHED, Unmeasured, WRITES_REACHED};
 use crate::ceiling::SLOTS_IN_USE;
+use crate::doubts::hung;
 use crate::generator::own_lag_p99_ns;
 use crate::{
     Figures, LatencyTarget, QuantileValue, SINGLE_BLOCK_READ, Subject, VerdictOutcome, is_on_server, judge,
-    operations_are_requests, wait,
+    operations_are_requests, sending, wait,
 };
-use model::record::{Demand, Demands, Metric, OperationStats, Run, Step, Within};
+use model::record::{Demand, Demands, Metric, OperationStats, Run, Step, Unended, Within};
 use model::units::{Bytes, Nanos};
 
 /// Bytes of one request of a scan of raw storage, where the run does not say.
@@ -190,6 +191,20 @@ fn is_late_once_sent(run: &Run, step: &Step, demands: &Demands) -> bool {
         let (limit, value) = (target.limit, once_sent(target).quantile_value(run.workload(), step));
         value.is_some_and(|value| value.ns.0 > limit.0.saturating_add(lag))
     })
+}
+
+/// What never ended and was given up before its limit had passed, where all else was finished within it.
+pub(super) fn given_up(run: &Run, step: &Step, demands: &Demands) -> Option<Unended> {
+    let late = step.unended?;
+    let is_missed = errors(step) > 0
+        || hung(step).is_some()
+        || sending::behind(step).is_some()
+        || reached(run, step, demands, 1.0).iter().any(Reached::is_late);
+    let is_open = |(kind, demand): (Kind, Demand)| {
+        let target = demand.within.and_then(|within| target(run, step, kind, Some(within)));
+        target.is_some_and(|target| judge::leaves_open(step, &target))
+    };
+    (!is_missed && asked(demands).any(is_open)).then_some(late)
 }
 
 /// The verdict on a step by all kinds that are asked for. Lateness of the generator is in all response times, so it excuses

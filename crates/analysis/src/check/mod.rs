@@ -20,7 +20,7 @@ use super::{
 };
 use crate::sending::behind;
 use crate::{Figures, Search, SearchPlan, Verdict};
-use model::record::{ASKED, CheckRequest, Demands, Run, Step};
+use model::record::{ASKED, CheckRequest, Demands, Run, Step, Unended};
 use model::units::Nanos;
 
 /// Work that falls due at less than this share of what a ceiling lets through is not stopped by it.
@@ -152,6 +152,8 @@ pub enum Unmeasured {
     },
     /// It came out differently each time.
     Contradictory,
+    /// Operations never ended and were given up before their limit had passed; the others kept it.
+    GivenUp(Unended),
     /// Something else makes the figures void: a doubt, with its advice.
     Doubt {
         /// Its sentence.
@@ -323,6 +325,12 @@ impl<'a> Tried<'a> {
         self.all_at(times).any(|(step, _)| kinds::errors(step) > 0)
     }
 
+    /// What never ended and was given up too early to say, if nothing else keeps this multiple from being carried.
+    fn given_up(&self, times: f64, run: &Run, demands: &Demands) -> Option<Unended> {
+        let mut failed = self.all_at(times).filter(|(_, outcome)| *outcome == VerdictOutcome::Failed);
+        failed.try_fold(None, |_, (step, _)| Some(Some(kinds::given_up(run, step, demands)?))).flatten()
+    }
+
     /// The first step at this multiple that came out as the multiple did.
     fn deciding(&self, times: f64) -> Option<&'a Step> {
         let (outcome, is_failed) = (self.outcome(times)?, self.is_failed_by_errors(times));
@@ -365,6 +373,9 @@ fn answer(run: &Run, demands: &Demands, findings: &[Finding], tried: &Tried<'_>,
             Carries::Unknown(unmeasured(run, spoilt.map_or(step, |(step, _)| step), demands))
         }
         _ if tried.is_contradictory(1.0) => Carries::Unknown(Unmeasured::Contradictory),
+        VerdictOutcome::Failed if let Some(late) = tried.given_up(1.0, run, demands) => {
+            Carries::Unknown(Unmeasured::GivenUp(late))
+        }
         VerdictOutcome::Failed | VerdictOutcome::Unsteady => Carries::No(shortfall(run, step, demands, outcome)),
         // That it is missed stands whatever else was wrong; that it is carried must have been seen on storage.
         VerdictOutcome::Passed => {

@@ -3,7 +3,7 @@ use crate::analyse_asked;
 use crate::load_line::judge::tests::open;
 use model::record::Workload;
 use model::record::sample::{self, wait};
-use model::record::{CpuTime, Load, Outstanding, ReliefTest, ServerStats, SessionState};
+use model::record::{CpuTime, Load, Outstanding, ReliefTest, ServerStats, SessionState, Unended};
 
 /// A check of reads on raw storage: multiples of 1,000 a second with their median response in microseconds.
 fn checked(demand: &str, steps: &[(f64, u64)]) -> Run {
@@ -145,6 +145,32 @@ fn a_hang_is_no_hiccup_whatever_repeats_show() {
         next_multiple(&Run { steps: run.steps[..2].to_vec(), ..run.clone() }).map(|times| times < 1.0),
         Some(true)
     );
+}
+
+#[test]
+fn what_was_given_up_before_its_limit_had_passed_is_no_answer() {
+    let given_up = |waited_s: u64, operations: u64, us: u64| {
+        let mut run = checked("1000@5s", &[(1.0, us)]);
+        let waited_ns = waited_s * 1_000_000_000;
+        let mut late = Outstanding { kind: "read".to_owned(), ..Outstanding::default() };
+        late.unended.record_n(waited_ns, operations);
+        run.steps[0].outstanding = vec![late];
+        run.steps[0].unended = Some(Unended { operations, sessions: operations, waited_ns });
+        run
+    };
+    assert_eq!(answer(&given_up(1, 10, 400)), Carries::Yes, "whatever they took");
+    let run = given_up(1, 1_000, 400);
+    assert!(matches!(answer(&run), Carries::Unknown(Unmeasured::GivenUp(_))), "{:?}", answer(&run));
+    let said = lines(&run);
+    assert_eq!(said[0], "Not measurable: 1,000 operations were given up after 1.00 s, before the limit had passed.");
+    assert!(said.iter().any(|line| line.contains("ait longer for them after the window (`--drain`)")), "{said:?}");
+    // Whatever else missed it, or the time itself, is an answer.
+    assert!(matches!(answer(&given_up(1, 1_000, 9_000_000)), Carries::No(_)));
+    assert!(matches!(answer(&given_up(2, 1_000, 400)), Carries::Unknown(_)));
+    assert!(matches!(answer(&given_up(6, 1_000, 400)), Carries::No(Shortfall::Hung(_))));
+    let mut failed = given_up(1, 1_000, 400);
+    failed.steps[0].counters.errors = Some(1);
+    assert!(matches!(answer(&failed), Carries::No(Shortfall::Errors { count: 1 })));
 }
 
 #[test]

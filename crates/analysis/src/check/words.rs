@@ -3,7 +3,7 @@
 use super::{Carries, Check, Kind, Reached, Relief, Room, Shortfall, Stopped, Unmeasured};
 use crate::Message;
 use crate::opening::at_ceiling;
-use model::record::{Demand, Demands};
+use model::record::{Demand, Demands, Unended};
 use model::units::{Nanos, group_thousands, percent};
 
 /// A limit that lies between two multiples which differ by no more than this is known: as finely as it is sought.
@@ -358,6 +358,14 @@ impl Unmeasured {
                 )
             }
             Self::Contradictory => "repeats disagree".to_owned(),
+            Self::GivenUp(Unended { operations, waited_ns, .. }) => {
+                let plural = if *operations == 1 { " was" } else { "s were" };
+                let waited = Nanos(*waited_ns);
+                format!(
+                    "{} operation{plural} given up after {waited}, before the limit had passed",
+                    number(*operations as f64)
+                )
+            }
             Self::Doubt { sentence, .. } => match sentence.trim_end_matches('.') {
                 // Names keep their capitals.
                 words if words.starts_with("The ") => uncapitalised(words),
@@ -389,6 +397,7 @@ impl Unmeasured {
                 let minutes = ((seconds * 3.0).min(seconds + OTHER_STEPS_S) / 60.0).ceil().max(1.0);
                 format!("take more time (`--for {minutes}m`), or a lower percentile")
             }
+            Self::GivenUp(_) => "wait longer for them after the window (`--drain`)".to_owned(),
             Self::Contradictory => "take more time (`--for 10m`), so that noise decides less".to_owned(),
             Self::Doubt { advice, .. } => advice
                 .as_ref()
