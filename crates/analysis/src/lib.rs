@@ -116,8 +116,8 @@ pub use load_line::{
     Point, QuantileValue, Queue, RateKnee, RatePoint, Responds, ResponseShape, Scalability, Scales, StepLine, Subject,
     Verdict, VerdictOutcome, Why, is_hung, judge, judge_all,
 };
-use measured::{CELL_SINGLE_BLOCK_READ, is_measured, measured, worst};
-pub use measured::{SINGLE_BLOCK_READ, is_one_load};
+use measured::{CELL_SINGLE_BLOCK_READ, is_measured, worst};
+pub use measured::{SINGLE_BLOCK_READ, is_one_load, measured};
 pub use message::{Message, Severity};
 pub use model::record::{counted_per_s, rate};
 pub use modes::{Mode, modes};

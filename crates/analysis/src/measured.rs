@@ -9,7 +9,7 @@ pub const SINGLE_BLOCK_READ: &str = "db file sequential read";
 pub(super) const CELL_SINGLE_BLOCK_READ: &str = "cell single block physical read";
 
 /// Steps with figures: those that ended as asked, or were cut short by the user with something measured.
-pub(super) fn measured(run: &Run) -> impl Iterator<Item = &Step> {
+pub fn measured(run: &Run) -> impl Iterator<Item = &Step> {
     run.steps.iter().filter(|step| is_measured(step))
 }
 

@@ -261,7 +261,7 @@ pub(super) fn find(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     let found = by_steps(run, series).map(|found| size::decided(run, series, pulse::decided(run, series, found)))?;
     let is_no_limit = found.limit == Limit::Device || found.may_be_device();
     Some(if is_no_limit && nfs::is_on_nfs(run) {
-        let calls = found.steps.last().and_then(|step| nfs::calls_in_flight(run, step, HARDLY_LONGER));
+        let calls = found.steps.last().and_then(|step| nfs::calls_in_flight(run, step));
         let limit = calls.map_or(Limit::FileServer, |bound| Limit::CallsInFlight { bound });
         Ceiling { limit, pulsed: None, ..found }
     } else {

@@ -6,7 +6,7 @@ use crate::doubts::hung;
 use crate::generator::own_lag_p99_ns;
 use crate::{
     Figures, LatencyTarget, QuantileValue, SINGLE_BLOCK_READ, Subject, VerdictOutcome, is_on_server, judge,
-    operations_are_requests, sending, wait,
+    operations_are_requests, wait,
 };
 use model::record::{Demand, Demands, Metric, OperationStats, Run, Step, Unended, Within};
 use model::units::{Bytes, Nanos};
@@ -195,16 +195,19 @@ fn is_late_once_sent(run: &Run, step: &Step, demands: &Demands) -> bool {
 
 /// What never ended and was given up before its limit had passed, where all else was finished within it.
 pub(super) fn given_up(run: &Run, step: &Step, demands: &Demands) -> Option<Unended> {
-    let late = step.unended?;
-    let is_missed = errors(step) > 0
-        || hung(step).is_some()
-        || sending::behind(step).is_some()
-        || reached(run, step, demands, 1.0).iter().any(Reached::is_late);
-    let is_open = |(kind, demand): (Kind, Demand)| {
+    let late = step.unended.filter(|_| hung(step).is_none())?;
+    let is_kept_or_open = |(kind, demand): (Kind, Demand)| {
         let target = demand.within.and_then(|within| target(run, step, kind, Some(within)));
-        target.is_some_and(|target| judge::leaves_open(step, &target))
+        target.is_none_or(|target| {
+            judge::judge(step, &target) == Some(VerdictOutcome::Passed) || judge::leaves_open(step, &target)
+        })
     };
-    (!is_missed && asked(demands).any(is_open)).then_some(late)
+    // Whatever else misses a limit is an answer.
+    let mut as_if_kept = step.clone();
+    as_if_kept.unended = None;
+    as_if_kept.outstanding.iter_mut().for_each(|kind| kind.unended.clear());
+    let is_open = asked(demands).all(is_kept_or_open) && verdict(run, &as_if_kept, demands) == VerdictOutcome::Passed;
+    is_open.then_some(late)
 }
 
 /// The verdict on a step by all kinds that are asked for. Lateness of the generator is in all response times, so it excuses

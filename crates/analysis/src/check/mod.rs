@@ -191,6 +191,8 @@ pub enum Stopped {
     Schedule,
     /// All slots were busy, while work that had one was done in time.
     Slots(u32),
+    /// Operations were given up too early to say.
+    GivenUp(Unended),
 }
 
 impl Check {
@@ -327,7 +329,7 @@ impl<'a> Tried<'a> {
 
     /// What never ended and was given up too early to say, if nothing else keeps this multiple from being carried.
     fn given_up(&self, times: f64, run: &Run, demands: &Demands) -> Option<Unended> {
-        let mut failed = self.all_at(times).filter(|(_, outcome)| *outcome == VerdictOutcome::Failed);
+        let mut failed = self.all_at(times).filter(|(_, outcome)| *outcome != VerdictOutcome::Passed);
         failed.try_fold(None, |_, (step, _)| Some(Some(kinds::given_up(run, step, demands)?))).flatten()
     }
 
@@ -487,6 +489,9 @@ fn room(run: &Run, demands: &Demands, findings: &[Finding], tried: &Tried<'_>) -
         let step = tried.deciding(times)?;
         if outcome == VerdictOutcome::GeneratorBound {
             return Some(why(run, step, demands, outcome));
+        }
+        if let Some(late) = tried.given_up(times, run, demands) {
+            return Some(Stopped::GivenUp(late));
         }
         // A rate that stays flat at larger multiples stopped the least of them too, if that reaches as far.
         let rate = step.load.rate_operations_per_s.unwrap_or(0.0);

@@ -168,6 +168,16 @@ fn what_was_given_up_before_its_limit_had_passed_is_no_answer() {
     assert!(matches!(answer(&given_up(1, 1_000, 9_000_000)), Carries::No(_)));
     assert!(matches!(answer(&given_up(2, 1_000, 400)), Carries::Unknown(_)));
     assert!(matches!(answer(&given_up(6, 1_000, 400)), Carries::No(Shortfall::Hung(_))));
+    let mut growing = given_up(1, 1_000, 400);
+    growing.steps.push(step(1.0, 9_000_000));
+    growing.steps.push(step(1.0, 9_000_000));
+    assert!(matches!(answer(&growing), Carries::No(_)), "{:?}", answer(&growing));
+    let mut above = checked("1000@5s", &[(1.0, 400)]);
+    above.steps.push(given_up(1, 2_000, 400).steps.swap_remove(0));
+    above.steps[1].label = "x2".to_owned();
+    above.steps[1].load.rate_operations_per_s = Some(2_000.0);
+    let said = lines(&above).join("\n");
+    assert!(said.contains("2,000 operations were given up after 1.00 s") && !said.contains("queue grew"), "{said}");
     let mut failed = given_up(1, 1_000, 400);
     failed.steps[0].counters.errors = Some(1);
     assert!(matches!(answer(&failed), Carries::No(Shortfall::Errors { count: 1 })));

@@ -145,7 +145,11 @@ impl Check {
             Carries::No(_) => match self.room.as_ref()?.stopped_by.as_ref()? {
                 Stopped::Ceiling(ceiling) => Some(format!("To change it: {}", uncapitalised(&ceiling.advice()?))),
                 Stopped::Server(stops) => Some(format!("To change it: {}", uncapitalised(&stops.advice()))),
-                Stopped::Missed(_) | Stopped::Generator | Stopped::Schedule | Stopped::Slots(_) => None,
+                Stopped::Missed(_)
+                | Stopped::Generator
+                | Stopped::Schedule
+                | Stopped::Slots(_)
+                | Stopped::GivenUp(_) => None,
             },
             Carries::Unknown(why) => Some(format!("To measure it: {}.", why.remedy())),
         }
@@ -201,6 +205,12 @@ fn asked(demands: &Demands, times: f64) -> Vec<Reached> {
 
 fn all_busy(slots: u32) -> String {
     format!("all {} slots were busy", group_thousands(f64::from(slots)))
+}
+
+fn given_up(late: &Unended) -> String {
+    let were = if late.operations == 1 { " was" } else { "s were" };
+    let (count, waited) = (group_thousands(late.operations as f64), Nanos(late.waited_ns));
+    format!("{count} operation{were} given up after {waited}, before the limit had passed")
 }
 
 /// A multiple to two digits.
@@ -316,6 +326,7 @@ impl Stopped {
             Self::Generator => "the load generator is the limit".to_owned(),
             Self::Schedule => "this machine was too busy to send in time".to_owned(),
             Self::Slots(slots) => all_busy(*slots),
+            Self::GivenUp(late) => given_up(late),
         }
     }
 }
@@ -358,14 +369,7 @@ impl Unmeasured {
                 )
             }
             Self::Contradictory => "repeats disagree".to_owned(),
-            Self::GivenUp(Unended { operations, waited_ns, .. }) => {
-                let plural = if *operations == 1 { " was" } else { "s were" };
-                let waited = Nanos(*waited_ns);
-                format!(
-                    "{} operation{plural} given up after {waited}, before the limit had passed",
-                    number(*operations as f64)
-                )
-            }
+            Self::GivenUp(late) => given_up(late),
             Self::Doubt { sentence, .. } => match sentence.trim_end_matches('.') {
                 // Names keep their capitals.
                 words if words.starts_with("The ") => uncapitalised(words),

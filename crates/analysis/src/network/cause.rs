@@ -319,23 +319,31 @@ fn buffers(way: &Way<'_>) -> Option<NetworkCause> {
     is_held_back.then_some(NetworkCause::SendBuffer { share: by_buffer, buffer_bytes, round_trip })
 }
 
-/// An end whose interface is used up, by all that goes through it the same way: a client's by what it has from several servers.
+/// An end whose interface is used up: by this way alone, or else by all that goes through it the same way, as a client's by what it sends to
+/// several servers.
 fn interface(way: &Way<'_>) -> Option<NetworkCause> {
     let all = Way::all(way.step);
-    [way.sender, way.receiver].into_iter().find_map(|end| {
-        let facts = end.facts.as_ref()?;
-        let of_end = |one: &NetworkEnd| {
-            let interface = |end: &NetworkEnd| end.facts.as_ref().map(|facts| facts.interface.clone());
-            (one.side, &one.node) == (end.side, &end.node) && interface(one) == interface(end)
+    let through = |end: &NetworkEnd| -> Option<f64> {
+        let name = end.facts.as_ref()?.interface.as_ref()?;
+        let is_there = |one: &NetworkEnd| {
+            (one.side, &one.node) == (end.side, &end.node)
+                && one.facts.as_ref().is_some_and(|facts| facts.interface.as_ref() == Some(name))
         };
-        let through = all.iter().filter(|one| one.from == way.from && (of_end(one.sender) || of_end(one.receiver)));
-        let rate = through.map(Way::bits_per_s).sum::<Option<f64>>()?;
+        let ways = all.iter().filter(|one| one.from == way.from && (is_there(one.sender) || is_there(one.receiver)));
+        Some(ways.filter_map(Way::bits_per_s).sum())
+    };
+    let is_used_up = |end: &NetworkEnd, bits_per_s: f64| {
+        let facts = end.facts.as_ref()?;
         let mbit_per_s = facts.speed_mbit_per_s?;
         let is_wire = facts.driver.as_deref().is_none_or(|driver| !NO_WIRE.contains(&driver));
-        let share = rate / (mbit_per_s as f64 * 1e6);
+        let share = bits_per_s / (mbit_per_s as f64 * 1e6);
         (is_wire && (LINE_LOW..=LINE_HIGH).contains(&share))
             .then_some(NetworkCause::Interface { side: end.side, mbit_per_s })
-    })
+    };
+    let ends = [way.sender, way.receiver];
+    let own = way.bits_per_s()?;
+    let alone = ends.iter().find_map(|end| is_used_up(end, own));
+    alone.or_else(|| ends.iter().find_map(|end| is_used_up(end, through(end)?)))
 }
 
 /// Queues and losses on the way.

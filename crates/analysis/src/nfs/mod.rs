@@ -79,6 +79,9 @@ const AS_MUCH: f64 = 0.95;
 /// connection is kept for a call that asks for nothing.
 const WAITED: f64 = 0.1;
 
+/// Calls that take no more than so many times as long as others take as long.
+const AS_LONG: f64 = 1.1;
+
 /// The calls that connections may have in flight are the limit.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct SlotsFull {
@@ -113,9 +116,9 @@ fn find_slots(run: &Run) -> Option<SlotsFull> {
     Some(SlotsFull { steps, ..most })
 }
 
-/// Calls that one connection may have in flight, where they bound this step and nothing behind them does: its calls take no more than
-/// `hardly_longer` times as long as those of the step that had room and took least.
-pub(crate) fn calls_in_flight(run: &Run, label: &String, hardly_longer: f64) -> Option<u32> {
+/// Calls that one connection may have in flight, where they bound this step and nothing behind them does: its calls take as long as those of
+/// the step that had room and took least.
+pub(crate) fn calls_in_flight(run: &Run, label: &String) -> Option<u32> {
     let slots = find_slots(run).filter(|slots| slots.steps.contains(label))?;
     // By Little's law.
     let took = |step: &Step| {
@@ -125,7 +128,7 @@ pub(crate) fn calls_in_flight(run: &Run, label: &String, hardly_longer: f64) -> 
     };
     let full = took(measured(run).find(|step| step.label == *label)?)?;
     let roomy = measured(run).filter(|step| !slots.steps.contains(&step.label)).filter_map(took);
-    (full <= hardly_longer * roomy.reduce(f64::min)?).then_some(slots.bound)
+    (full <= AS_LONG * roomy.reduce(f64::min)?).then_some(slots.bound)
 }
 
 /// Of one step; absent where connections had room.

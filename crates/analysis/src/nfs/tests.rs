@@ -263,7 +263,7 @@ fn calls_that_are_all_in_flight_stop_a_rate_where_they_take_no_longer_than_with_
         }
         opened(&run)
     };
-    let (slots, server) = (stopped(1_000_000), stopped(1_900_000));
+    let (slots, server) = (stopped(1_000_000), stopped(1_350_000));
     assert!(slots.contains("the 10 calls in flight that each connection may have, at 10,"), "{slots}");
     assert!(server.contains("the way to the server, it itself, or what it reads from, at 10,"), "{server}");
 }

@@ -54,6 +54,9 @@ const TOLERANCE_NS: u64 = 1_000_000;
 /// A way there and back that is longer than the shortest of its session by more than this holds a wait.
 const LONGER_WAY_NS: u64 = 100_000_000;
 
+/// How much longer the shortest way may have become from batch to batch: one that is longer for good is believed after a few.
+const LONGER_EACH_NS: u64 = 5_000_000;
+
 /// The longest way that is believed of the first batch of a session, with which there is none to compare.
 pub(super) const FIRST_WAY_NS: u64 = 1_000_000_000;
 
@@ -79,8 +82,9 @@ pub struct TimedOperation {
 
 impl ServerTimes {
     /// Leaves the operations between the two instants of our clock, and says whether the server's clock was set meanwhile, so
-    /// that what they took is only an estimate. What they changed is not known here. `way_ns` is the shortest way there and back
-    /// so far, and may become shorter. What was waited for beyond it and beyond [`LONGER_WAY_NS`] is the first operation's.
+    /// that what they took is only an estimate. What they changed is not known here. `way_ns` is the shortest way there and back of
+    /// late, and learns. Where this one is longer by more than [`LONGER_WAY_NS`], all beyond the shortest is the first operation's; so is what
+    /// this machine was late to read the answer, as with statements.
     fn lay_between(&self, sent_ns: u64, received_ns: u64, way_ns: &mut u64) -> (Vec<BatchedOperation>, bool) {
         let available_ns = received_ns.saturating_sub(sent_ns);
         let mut was_set = false;
@@ -112,13 +116,17 @@ impl ServerTimes {
             }
         }
         let rest_ns = available_ns.saturating_sub(took_ns);
-        *way_ns = rest_ns.min(*way_ns);
         let mut at_ns = sent_ns + rest_ns / 2;
-        let waited_ns = rest_ns - *way_ns;
+        // Where the clock was set, the rest is more than a way, or less.
+        let shortest_ns = if was_set { *way_ns } else { rest_ns.min(*way_ns) };
+        let waited_ns = rest_ns.saturating_sub(shortest_ns);
         // Where the clock was set, the rest may be what one of them took, and which one is unknown.
         if let Some(first) = placed.first_mut().filter(|_| waited_ns > LONGER_WAY_NS && !was_set) {
             first.service_ns += waited_ns;
-            at_ns = sent_ns + *way_ns / 2;
+            at_ns = sent_ns + shortest_ns / 2;
+        }
+        if !was_set {
+            *way_ns = rest_ns.min(shortest_ns.saturating_add(LONGER_EACH_NS)).min(FIRST_WAY_NS);
         }
         for placed in &mut placed {
             at_ns += placed.service_ns;
@@ -579,7 +587,17 @@ mod tests {
         assert_eq!(given_after(&times, 0, 100_400, &mut way_ns), varied);
         let stopped = (vec![(2_500_400, 2_500_300), (2_500_500, 100)], false);
         assert_eq!(given_after(&times, 0, 2_500_600, &mut way_ns), stopped);
-        assert_eq!(way_ns, 200_000, "the shortest");
+        // A clock that was set says nothing of the way.
+        let way_ms = way_ns / 1_000_000;
+        assert!(given_after(&super::tests::times(0, &[9_000_000]), 0, 2_000, &mut way_ns).1);
+        assert_eq!(way_ns / 1_000_000, way_ms);
+    }
+
+    #[test]
+    fn a_way_that_becomes_longer_for_good_is_believed_soon() {
+        let (times, mut way_ns) = (times(0, &[300]), 200_000);
+        let waited: Vec<u64> = (0..8).map(|_| given_after(&times, 0, 130_300, &mut way_ns).0[0].1).collect();
+        assert!(waited[0] > 100_000 && waited[7] == 300, "{waited:?}");
     }
 
     #[test]
