@@ -30,6 +30,8 @@ const GLANCE: Duration = Duration::from_millis(1);
 const PREPARES_FOR: Duration = Duration::from_secs(600);
 /// Bytes that are under way when a test ends are waited for as long as some come, but for no pause that is longer than this.
 const DRAINS_FOR: Duration = Duration::from_secs(2);
+/// Reports of a server in a row that show nothing read since the one before: two seconds of its reports.
+const IDLE_REPORTS: u32 = 20;
 /// Bytes that are read at once when a test ends.
 const DRAIN_BYTES: usize = 64 << 10;
 
@@ -412,13 +414,19 @@ impl Test {
         let last_ns = at(target.timeout().max(DRAINS_FOR));
         let sent: u64 = self.traffic.iter().map(|traffic| traffic.bytes().0).sum();
         let read = |this: &Self| this.seen.as_ref().and_then(|seen| seen.end.received_bytes);
-        let (mut before, mut until_ns) = (read(self), at(DRAINS_FOR));
-        while read(self).is_none_or(|bytes| bytes < sent) && at(Duration::ZERO) < until_ns.min(last_ns) {
-            if read(self) != before {
-                (before, until_ns) = (read(self), at(DRAINS_FOR));
-            }
+        let reported = |this: &Self| this.seen.as_ref().map(|seen| seen.at_ns);
+        // Only reports say that it reads no more: one that is stopped makes none, and goes on later.
+        let (mut before, mut last_report, mut idle_reports) = (read(self), reported(self), 0);
+        while read(self).is_none_or(|bytes| bytes < sent) && idle_reports < IDLE_REPORTS && at(Duration::ZERO) < last_ns
+        {
             std::thread::sleep(GLANCE);
             self.hear(target)?;
+            if read(self) != before {
+                (before, idle_reports) = (read(self), 0);
+            } else if reported(self) != last_report {
+                idle_reports += 1;
+            }
+            last_report = reported(self);
         }
         Ok(read(self).is_some_and(|bytes| bytes >= sent) || at(Duration::ZERO) < last_ns)
     }
