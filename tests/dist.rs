@@ -1,5 +1,7 @@
 //! Release files, where `make dist` has built them: they are used where nothing else is installed.
 
+#![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
+
 use test_support::skip;
 
 use std::path::Path;
@@ -28,4 +30,68 @@ fn the_pages_name_the_files_of_this_version() {
             assert!(page.contains(&file), "a page does not name {file}");
         }
     }
+}
+
+/// Runs the script that continuous integration calls, in `place`, on a release that holds this program.
+fn in_ci(place: &Path, variables: &[(&str, &str)]) -> (Option<i32>, String) {
+    let root = place.join("plimsoll-test-linux");
+    if !root.exists() {
+        std::fs::create_dir_all(root.join("bin")).unwrap();
+        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_plimsoll"), root.join("bin/plimsoll")).unwrap();
+        let mut pack = Command::new("tar");
+        pack.args(["-chzf", "release.tar.gz", "plimsoll-test-linux"]).current_dir(place);
+        assert!(pack.status().unwrap().success());
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging/ci/run");
+    let mut command = Command::new(script);
+    command.current_dir(place).env_remove("GITHUB_STEP_SUMMARY").env_remove("SHA256");
+    let answer = command.env("ARCHIVE", "release.tar.gz").envs(variables.iter().copied()).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (answer.status.code(), text(&answer.stdout) + &text(&answer.stderr))
+}
+
+#[test]
+fn continuous_integration_shows_what_a_release_answers() {
+    let place = tempfile::tempdir().unwrap();
+    let read = |file: &str| std::fs::read_to_string(place.path().join(file)).unwrap_or_default();
+    let check = "check --reads 9000@5ms --for 60 --quiet sim:iops_cap=8000,clock=simulated";
+    let (code, said) = in_ci(place.path(), &[("WORDS", check), ("GITHUB_STEP_SUMMARY", "page.md")]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("No. ") && said.contains("\n::error title=check (simulated)::No: 9,000 reads/s"), "{said}");
+    assert!(read("plimsoll.xml").contains(r#"tests="2" failures="2""#), "{}", read("plimsoll.xml"));
+    assert!(read("page.md").contains("- ALSO: ") && read("page.md") == read("plimsoll.md"), "{}", read("page.md"));
+    // What was not begun leaves no answer of another run, and what was not promised is not run.
+    let (code, said) = in_ci(place.path(), &[("WORDS", "check --no-such-flag")]);
+    assert!(code == Some(2) && read("plimsoll.xml").is_empty() && read("plimsoll.md").is_empty(), "{said}");
+    let (code, said) = in_ci(place.path(), &[("WORDS", check), ("SHA256", "0123")]);
+    assert!(code == Some(2) && said.contains("is another file") && said.contains("hint: "), "{said}");
+    let (code, said) = in_ci(place.path(), &[("WORDS", check), ("ARCHIVE", "https://[::1]:1/x.tar.gz")]);
+    assert!(code == Some(2) && said.contains("has no checksum"), "{said}");
+    for (variable, value, why) in [
+        ("WORDS", " ", "no command is given"),
+        ("WORDS", "check --runs elsewhere", "`--runs` is not for here"),
+        ("ARCHIVE", "", "no release is given"),
+        ("ARCHIVE", "/dev/null", "is no release file"),
+    ] {
+        let (code, said) = in_ci(place.path(), &[("WORDS", check), (variable, value)]);
+        assert!(code == Some(2) && said.contains(why) && said.contains("hint: "), "{said}");
+    }
+    let load = "io run --path sim:service=1ms,clock=simulated --pattern randread --duration 1 --quiet";
+    let (code, said) = in_ci(place.path(), &[("WORDS", load), ("GITHUB_STEP_SUMMARY", "plain.md")]);
+    assert!(code == Some(0) && !said.contains("::") && !said.contains("error:"), "without limits: {said}");
+    assert!(read("plain.md").starts_with("<!-- plimsoll -->\n### ") && read("plimsoll.xml").is_empty(), "{said}");
+    let (code, said) = in_ci(place.path(), &[("WORDS", load)]);
+    assert_eq!(code, Some(0), "{said}");
+    let mut runs: Vec<String> = std::fs::read_dir(place.path().join("plimsoll-runs"))
+        .unwrap()
+        .map(|run| run.unwrap().file_name().into_string().unwrap())
+        .collect();
+    runs.sort();
+    let words = format!("compare {} {}", runs[1], runs[2]);
+    let (code, said) = in_ci(place.path(), &[("WORDS", &words), ("GITHUB_STEP_SUMMARY", "more.md")]);
+    let page = read("more.md");
+    assert!(
+        code.is_some_and(|code| code < 2) && page.starts_with("    ") && said.contains(page.trim()[..20].trim()),
+        "{said}\n{page}"
+    );
 }

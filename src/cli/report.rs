@@ -26,7 +26,9 @@ Examples:
   plimsoll report last --csv steps.csv          a row for each step
   plimsoll report last --csv ./figures          eight files for a spreadsheet
   plimsoll report last --hlog run.hlog          seconds, for HdrHistogram
+  plimsoll report last --fio steps.json         for what reads fio's output
   plimsoll report last --junit result.xml       a check or limits, for CI
+  plimsoll report last --github                 the same as annotations
   plimsoll report last --json                   the run and the findings";
 
 /// Columns of the line between two reports.
@@ -58,11 +60,27 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     hlog: Option<PathBuf>,
 
+    /// Also write raw requests as fio's JSON: a job for each step
+    ///
+    /// Latencies are from sent to finished, in fio's own bins (`json+`).
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    fio: Option<PathBuf>,
+
     /// Also write limits and demands of a check as JUnit XML: a test case each
     ///
     /// A missed limit is a failure, and one without a verdict an error.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     junit: Option<PathBuf>,
+
+    /// Also write the first screen in Markdown, in at most 20 lines for each run
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    markdown: Option<PathBuf>,
+
+    /// Write limits and demands of a check as annotations of a GitHub workflow instead
+    ///
+    /// A missed limit is an error, and one without a verdict a warning.
+    #[arg(long, help_heading = "Output", conflicts_with_all = ["full", "json"])]
+    github: bool,
 
     #[command(flatten)]
     limits: LimitArgs,
@@ -99,12 +117,27 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if let Some(file) = &arguments.hlog {
         write_hlog(file, &runs)?;
     }
+    if let Some(file) = &arguments.fio {
+        write_fio(file, &runs)?;
+    }
     if let Some(file) = &arguments.junit {
-        write_junit(file, &reported)?;
+        has_limits("--junit", &reported)?;
+        results::write_file(file, report::junit::BEGINNING, "name another file: `--junit FILE`", |out| {
+            report::junit::write(&reported, out)
+        })?;
+    }
+    if let Some(file) = &arguments.markdown {
+        results::write_file(file, report::markdown::BEGINNING, "name another file: `--markdown FILE`", |out| {
+            report::markdown::write(&reported, out)
+        })?;
     }
     arguments.page.write(|| page(&reported), || picture(&reported))?;
     match arguments.format.format() {
         Format::Json => write_json(&reported)?,
+        Format::Text if arguments.github => {
+            has_limits("--github", &reported)?;
+            report::markdown::annotations(&reported, &mut say::output())?;
+        }
         Format::Text if !arguments.page.has_text() => {}
         Format::Text => {
             let detail = if arguments.full { Detail::Full } else { Detail::Brief };
@@ -165,15 +198,30 @@ fn write_hlog(file: &Path, runs: &[Run]) -> Result<(), Failure> {
     })
 }
 
-/// A test case for each limit; a file without any would pass whatever happened.
-fn write_junit(file: &Path, reported: &[Reported<'_>]) -> Result<(), Failure> {
+/// The jobs of one run.
+fn write_fio(file: &Path, runs: &[Run]) -> Result<(), Failure> {
+    let [run] = runs else {
+        let failure = Failure::new(format_args!("a file of fio has one run, and these are {}", runs.len()));
+        return Err(failure.with_hint("write one for each: `plimsoll report RUN --fio FILE`".to_owned()));
+    };
+    if !report::fio_json::is_of_requests(run) {
+        let failure =
+            Failure::new(format_args!("`{}` has no requests of raw storage, which are all that fio has", run.id));
+        return Err(failure.with_hint("`--csv DIR` has its figures".to_owned()));
+    }
+    results::write_file(file, report::fio_json::BEGINNING, "name another file: `--fio FILE`", |out| {
+        report::fio_json::write(run, out)
+    })
+}
+
+/// What shows limits and has none would look like success, whatever happened.
+fn has_limits(flag: &str, reported: &[Reported<'_>]) -> Result<(), Failure> {
     if report::junit::judged(reported) == 0 {
-        let failure = Failure::new("`--junit` has nothing to write: no limit was requested, and no check made");
+        let failure =
+            Failure::new(format_args!("`{flag}` has nothing to write: no limit was requested, and no check made"));
         return Err(failure.with_hint("name a limit: `--limit p99=5ms`".to_owned()));
     }
-    results::write_file(file, report::junit::BEGINNING, "name another file: `--junit FILE`", |out| {
-        report::junit::write(reported, out)
-    })
+    Ok(())
 }
 
 /// One row for each step of all runs.

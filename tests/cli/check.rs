@@ -254,6 +254,14 @@ fn limits_and_checks_are_test_cases_for_ci() {
     );
     assert!(text.contains(first.split(':').next().unwrap()), "{first}\n{text}");
     place.write("theirs.xml", "<project/>");
+    let marked = place.done(&["report", "last", "--github", "--markdown", "summary.md"]).stdout;
+    let levels: Vec<&str> = marked.lines().map(|line| line.split(' ').next().unwrap()).collect();
+    assert!(levels.len() == 2 && levels.iter().all(|level| *level == "::error"), "{marked}");
+    assert!(marked.starts_with("::error title=check (simulated)::No: 9,000 reads/s"), "{marked}");
+    let summary = fs::read_to_string(place.path("summary.md")).unwrap();
+    assert!(summary.contains("### check\n\n**No. ") || summary.contains("### check\n\n**No: "), "{summary}");
+    assert!(summary.contains("- ALSO: ") && summary.lines().count() <= 21, "{summary}");
+    assert!(summary.contains("\n  ") && !summary.contains("- :"), "further lines belong to the one above: {summary}");
     let theirs = place.run(&["report", "last", "--junit", "theirs.xml"]);
     assert!(theirs.code == Some(2) && theirs.stderr.contains("name another file: `--junit FILE`"), "{theirs}");
     assert_eq!(fs::read_to_string(place.path("theirs.xml")).unwrap(), "<project/>");

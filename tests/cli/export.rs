@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use crate::place::{Answer, Place};
+use crate::skip::skip;
 
 const TABLES: [&str; 9] =
     ["buckets", "counters", "episodes", "findings", "intervals", "parts", "runs", "steps", "waits"];
@@ -106,4 +107,45 @@ fn what_a_killed_export_left_is_replaced() {
     fs::remove_file(place.path("tables/runs-0001.parquet")).unwrap();
     let answer = place.done(&["export", "-o", "tables", "--json"]).json();
     assert_eq!((answer["runs"].as_u64(), files(&place, "tables")), (Some(4), set(1, "parquet")));
+}
+
+#[test]
+fn a_run_in_fios_form_is_read_by_fios_own_tool_and_by_us() {
+    let place = Place::new();
+    let load = "io run --path sim:service=1ms,servers=4,clock=simulated --pattern randrw --depth 4 --duration 2 --seed 7 --quiet";
+    place.done(&load.split(' ').collect::<Vec<_>>());
+    place.done(&["report", "last", "--fio", "steps.json"]);
+    let ours = place.done(&["report", "last", "--json"]).run();
+    place.done(&["import", "steps.json", "--quiet"]);
+    let back = place.done(&["report", "last", "--json"]).run();
+    for (one, other) in ours["steps"][0]["operations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(back["steps"][0]["operations"].as_array().unwrap())
+    {
+        assert_eq!((&one["kind"], &one["count"]), (&other["kind"], &other["count"]));
+        for quantile in ["p50_ns", "p99_ns"] {
+            let ns = |of: &serde_json::Value| of["service"][quantile].as_f64().unwrap();
+            assert!((ns(one) / ns(other) - 1.0).abs() < 0.03, "{quantile}: {one} {other}");
+        }
+    }
+    let theirs = place.run(&["report", "last", "--fio", "plimsoll-runs"]);
+    assert_eq!(theirs.code, Some(2), "{theirs}");
+    let kept = Place::with_kept_runs();
+    let none = fails(&kept, 2, &["report", "format-1-updates", "--fio", "none.json"]);
+    assert!(none.stderr.contains("no requests of raw storage") && !kept.path("none.json").exists(), "{none}");
+    let tool = std::process::Command::new("fio_jsonplus_clat2csv")
+        .args(["steps.json", "out.csv"])
+        .current_dir(place.path("."))
+        .output();
+    let Ok(tool) = tool else { return skip("`fio_jsonplus_clat2csv` of fio is not installed") };
+    let said = String::from_utf8_lossy(&tool.stderr);
+    if said.contains("No module named") {
+        return skip("`fio_jsonplus_clat2csv` lacks a module of Python");
+    }
+    assert!(tool.status.success(), "{said}");
+    let table = fs::read_to_string(place.path("out_job0.csv")).unwrap();
+    let last = table.lines().last().unwrap();
+    assert!(table.starts_with("nsec, read_") && last.contains(", 1.0, "), "{last}");
 }

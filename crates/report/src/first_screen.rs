@@ -16,6 +16,12 @@ pub(super) fn write(paper: &mut Terminal<'_>, screen: &FirstScreen) -> io::Resul
     let result = format!("{}{simulated}", screen.result);
     let mut line = |name: &str, text: &str| paper.paragraph(text, &format!("{name:<NAMES$}"));
     line("RESULT", &result)?;
+    named_lines(screen).into_iter().try_for_each(|(name, text)| line(name, text))?;
+    limits(paper, screen)
+}
+
+/// All parts of the answer but the result, each with its name, which further lines of a part have not; what to do next comes last.
+pub(super) fn named_lines(screen: &FirstScreen) -> Vec<(&'static str, &str)> {
     let named = [
         ("WARNING", &screen.before),
         ("LIMITED", &screen.limited_by),
@@ -24,14 +30,12 @@ pub(super) fn write(paper: &mut Terminal<'_>, screen: &FirstScreen) -> io::Resul
         ("WAITS", &screen.waits),
         ("STALLS", &screen.stalls),
     ];
-    for (name, text) in named {
-        text.iter().try_for_each(|text| line(name, text))?;
-    }
-    for (place, text) in screen.also.iter().enumerate() {
-        line(if place == 0 { "ALSO" } else { "" }, text)?;
-    }
-    screen.next.iter().try_for_each(|text| line("NEXT", text.trim_end_matches('.')))?;
-    limits(paper, screen)
+    let mut lines: Vec<(&str, &str)> =
+        named.into_iter().filter_map(|(name, text)| Some((name, text.as_deref()?))).collect();
+    let also = screen.also.iter().enumerate();
+    lines.extend(also.map(|(place, text)| (if place == 0 { "ALSO" } else { "" }, text.as_str())));
+    lines.extend(screen.next.as_deref().map(|text| ("NEXT", text.trim_end_matches('.'))));
+    lines
 }
 
 /// A line for each limit: whether it was met, what was measured, and the limit.

@@ -18,11 +18,11 @@ pub const BEGINNING: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsu
 
 /// A limit or a demand, and what came of it.
 #[derive(Debug, Clone, PartialEq)]
-struct Case {
-    name: String,
-    answer: LimitAnswer,
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) answer: LimitAnswer,
     /// Why, with its figures.
-    because: String,
+    pub(crate) because: String,
 }
 
 /// How many limits and demands of these runs are judged.
@@ -84,7 +84,7 @@ pub fn write(reported: &[Reported<'_>], out: &mut dyn Write) -> io::Result<()> {
     })
 }
 
-fn cases(one: &Reported<'_>) -> Vec<Case> {
+pub(crate) fn cases(one: &Reported<'_>) -> Vec<Case> {
     let of_limits = one.findings.iter().filter_map(|finding| match finding {
         Finding::Verdict(verdict) => Some(&verdict.limits),
         _ => None,
