@@ -95,3 +95,66 @@ fn continuous_integration_shows_what_a_release_answers() {
         "{said}\n{page}"
     );
 }
+
+/// Licences by which parts of the program may be passed on without its source.
+const LICENCES: [&str; 14] = [
+    "MIT",
+    "MIT-0",
+    "Apache-2.0",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "ISC",
+    "0BSD",
+    "Zlib",
+    "BSL-1.0",
+    "Unlicense",
+    "Unicode-3.0",
+    "UPL-1.0",
+    "CDLA-Permissive-2.0",
+    "Bitstream-Vera",
+];
+
+#[test]
+fn every_part_of_the_program_is_in_its_bill_of_materials_under_a_licence_that_we_may_pass_on() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let listed = Command::new(root.join("packaging/sbom")).arg("x86_64-unknown-linux-gnu").output().unwrap();
+    let text = String::from_utf8(listed.stdout).unwrap();
+    assert!(listed.status.success() && text.starts_with("SPDXVersion: SPDX-2.3\n"), "{text}");
+    let of = |tag: &str| -> Vec<&str> { text.lines().filter_map(|line| line.strip_prefix(tag)).collect() };
+    let (names, mut ids) = (of("PackageName: "), of("SPDXID: "));
+    assert!(["serde", "mysql_common", "rust-std", "DejaVuSans"].iter().all(|name| names.contains(name)), "{names:?}");
+    assert!(!names.contains(&"serde_derive"), "a macro is not in the program");
+    let contained = of("Relationship: SPDXRef-plimsoll CONTAINS ");
+    assert!(contained.len() > 100 && contained.iter().all(|id| ids.contains(id)), "{contained:?}");
+    ids.sort_unstable();
+    let all = ids.len();
+    ids.dedup();
+    assert_eq!((ids.len(), names.len() + 1), (all, all));
+    // Of a choice one is enough; of what is joined by AND all are needed.
+    let is_free =
+        |licence: &str| LICENCES.contains(&licence.trim_matches(['(', ')', ' ']).split(" WITH ").next().unwrap());
+    let other = |licences: &&str| !licences.split(" AND ").all(|choice| choice.split(" OR ").any(is_free));
+    assert_eq!(of("PackageLicenseDeclared: ").iter().find(|licences| other(licences)), None);
+}
+
+#[test]
+fn the_units_of_systemd_run_a_command_that_is_understood() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let unit = root.join("packaging/systemd/plimsoll-nightly.service");
+    let text = std::fs::read_to_string(&unit).unwrap();
+    let words = text.lines().find_map(|line| line.strip_prefix("ExecStart=/usr/bin/plimsoll ")).unwrap();
+    let place = tempfile::tempdir().unwrap();
+    let example = root.join("examples/flashgrid.toml").display().to_string();
+    let words = words.replace("/etc/plimsoll/nightly.toml", &example).replace("/var/lib/plimsoll/", "");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+    let answer = command.args(words.split(' ')).arg("--dry-run").current_dir(place.path()).output().unwrap();
+    assert!(answer.status.success(), "{words}: {}", String::from_utf8_lossy(&answer.stderr));
+    let Ok(verified) = Command::new("systemd-analyze").arg("verify").arg(&unit).output() else {
+        return skip::skip("`systemd-analyze` is not installed");
+    };
+    // The program and its manual are not installed here.
+    let said = String::from_utf8_lossy(&verified.stderr).into_owned();
+    let is_fault =
+        |line: &&str| line.contains("plimsoll-nightly") && !line.contains("not executable") && !line.contains("'man ");
+    assert_eq!(said.lines().find(is_fault), None);
+}
