@@ -204,7 +204,7 @@ fn a_pause_of_a_server_is_as_long_as_it_was() {
     let failure = ["failure", "run", "--inject", &stop, "--at", "3s", "--recover", &go_on, "--after", "2s"];
     let demands = ["--max-pause", "1s", "--no-errors", "--json", "--"];
     let load =
-        ["orders", "run", "--target", &target, "--rate", "50", "--users", "16", "--duration", "12", "--warmup", "1"];
+        ["orders", "run", "--target", &target, "--rate", "25", "--users", "16", "--duration", "15", "--warmup", "1"];
     let answer = place.run(&[&failure[..], &demands, &load].concat());
     assert_eq!(answer.code, Some(1), "two seconds are more than one: {answer}");
     let document = answer.json();
