@@ -123,7 +123,7 @@ fn every_part_of_the_program_is_in_its_bill_of_materials_under_a_licence_that_we
     let of = |tag: &str| -> Vec<&str> { text.lines().filter_map(|line| line.strip_prefix(tag)).collect() };
     let (names, mut ids) = (of("PackageName: "), of("SPDXID: "));
     assert!(["serde", "mysql_common", "rust-std", "DejaVuSans"].iter().all(|name| names.contains(name)), "{names:?}");
-    assert!(!names.contains(&"serde_derive"), "a macro is not in the program");
+    assert!(!["serde_derive", "syn", "quote"].iter().any(|name| names.contains(name)), "a macro is not in the program");
     let contained = of("Relationship: SPDXRef-plimsoll CONTAINS ");
     assert!(contained.len() > 100 && contained.iter().all(|id| ids.contains(id)), "{contained:?}");
     ids.sort_unstable();

@@ -205,8 +205,10 @@ fn write_fio(file: &Path, runs: &[Run]) -> Result<(), Failure> {
         return Err(failure.with_hint("write one for each: `plimsoll report RUN --fio FILE`".to_owned()));
     };
     if !report::fio_json::is_of_requests(run) {
-        let failure =
-            Failure::new(format_args!("`{}` has no requests of raw storage, which are all that fio has", run.id));
+        let failure = Failure::new(format_args!(
+            "`{}` has no counted requests of raw storage, which are all that fio has",
+            run.id
+        ));
         return Err(failure.with_hint("`--csv DIR` has its figures".to_owned()));
     }
     results::write_file(file, report::fio_json::BEGINNING, "name another file: `--fio FILE`", |out| {

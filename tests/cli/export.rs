@@ -134,7 +134,7 @@ fn a_run_in_fios_form_is_read_by_fios_own_tool_and_by_us() {
     assert_eq!(theirs.code, Some(2), "{theirs}");
     let kept = Place::with_kept_runs();
     let none = fails(&kept, 2, &["report", "format-1-updates", "--fio", "none.json"]);
-    assert!(none.stderr.contains("no requests of raw storage") && !kept.path("none.json").exists(), "{none}");
+    assert!(none.stderr.contains("no counted requests of raw storage") && !kept.path("none.json").exists(), "{none}");
     let tool = std::process::Command::new("fio_jsonplus_clat2csv")
         .args(["steps.json", "out.csv"])
         .current_dir(place.path("."))

@@ -96,9 +96,11 @@ struct Latency {
     bins: BTreeMap<u64, u64>,
 }
 
-/// Whether a run has what a job of fio is: requests of raw storage.
+/// Whether a run has what a job of fio is: requests of raw storage that were counted in each step.
 pub fn is_of_requests(run: &Run) -> bool {
-    operations_are_requests(run) && measured(run).next().is_some()
+    operations_are_requests(run)
+        && measured(run).next().is_some()
+        && measured(run).all(|step| step.operations.iter().any(|kind| kind.service.count() > 0))
 }
 
 /// Writes the measured steps of a run.

@@ -58,24 +58,31 @@ fn lines(one: &Reported<'_>) -> Vec<String> {
     if screen.limits.len() > MAX_LIMITS {
         lines.push(format!("| | {} more | | |", screen.limits.len() - MAX_LIMITS));
     }
-    let parts = shortened(named_lines(&screen), MAX_LINES.saturating_sub(lines.len() + 1));
+    let mut last = "";
+    let parts = named_lines(&screen).into_iter().map(|(name, text)| {
+        // Each stands by itself, whichever are left out.
+        last = if name.is_empty() { last } else { name };
+        (last, text)
+    });
+    let (parts, left_out) = shortened(parts.collect(), MAX_LINES.saturating_sub(lines.len() + 1));
     if !parts.is_empty() {
         lines.push(String::new());
     }
-    lines.extend(parts.iter().map(|(name, text)| match *name {
-        "" => format!("  {}", escaped(text)),
-        name => format!("- {name}: {}", escaped(text)),
-    }));
+    lines.extend(parts.iter().map(|(name, text)| format!("- {name}: {}", escaped(text))));
+    lines.extend((left_out > 0).then(|| format!("- {left_out} more: `plimsoll report`")));
     lines
 }
 
-/// The first of `parts` and the last of them, which says what to do next: as many as there is room for.
-fn shortened<T>(mut parts: Vec<T>, room: usize) -> Vec<T> {
-    if parts.len() > room {
-        parts.drain(room.saturating_sub(1)..parts.len() - 1);
-        parts.truncate(room);
+/// The first of `parts`, and what to do next: as many as there is room for, with a line for how many are left out.
+fn shortened<'a>(mut parts: Vec<(&'a str, &'a str)>, room: usize) -> (Vec<(&'a str, &'a str)>, usize) {
+    let all = parts.len();
+    if all > room {
+        let next = parts.pop_if(|(name, _)| *name == "NEXT");
+        parts.truncate(room.saturating_sub(1 + usize::from(next.is_some())));
+        parts.extend(next);
     }
-    parts
+    let left_out = all - parts.len();
+    (parts, left_out)
 }
 
 /// Text as Markdown shows it, letter by letter. A name that came from elsewhere makes no link, image, or element, and names no person or
@@ -162,11 +169,15 @@ mod tests {
 
     #[test]
     fn what_to_do_next_stays() {
-        let of = |room| shortened(vec![1, 2, 3, 4], room);
-        assert_eq!(
-            (of(9), of(4), of(3), of(1), of(0)),
-            (vec![1, 2, 3, 4], vec![1, 2, 3, 4], vec![1, 2, 4], vec![4], vec![])
-        );
+        let names = ["WARNING", "ALSO", "ALSO", "NEXT"];
+        let of = |room| {
+            let (parts, left_out) = shortened(names.map(|name| (name, "")).to_vec(), room);
+            (parts.iter().map(|(name, _)| *name).collect::<Vec<_>>(), left_out)
+        };
+        assert_eq!((of(9), of(4)), ((names.to_vec(), 0), (names.to_vec(), 0)));
+        assert_eq!((of(3), of(2)), ((vec!["WARNING", "NEXT"], 2), (vec!["NEXT"], 3)));
+        let without = shortened([("ALSO", "a"), ("ALSO", "b"), ("ALSO", "c")].to_vec(), 2);
+        assert_eq!(without, (vec![("ALSO", "a")], 2));
     }
 
     #[test]

@@ -193,26 +193,42 @@ fn is_late_once_sent(run: &Run, step: &Step, demands: &Demands) -> bool {
     })
 }
 
-/// What never ended and was given up before its limit had passed, where all else was finished within it.
+/// What never ended and was given up before its limit had passed, where nothing else misses a limit.
 pub(super) fn given_up(run: &Run, step: &Step, demands: &Demands) -> Option<Unended> {
     let late = step.unended.filter(|_| hung(step).is_none())?;
-    let is_kept_or_open = |(kind, demand): (Kind, Demand)| {
+    let is_open = |kind: Kind, demand: Demand| {
         let target = demand.within.and_then(|within| target(run, step, kind, Some(within)));
-        target.is_none_or(|target| {
-            judge::judge(step, &target) == Some(VerdictOutcome::Passed) || judge::leaves_open(step, &target)
-        })
+        target.is_some_and(|target| judge::leaves_open(step, &target))
     };
-    // Whatever else misses a limit is an answer.
+    let is_kept = |kind: Kind, demand: Demand| {
+        let target = target(run, step, kind, demand.within);
+        target.is_none_or(|target| judge::judge(step, &target) == Some(VerdictOutcome::Passed))
+    };
+    let is_any_open = asked(demands).any(|(kind, demand)| is_open(kind, demand));
+    if !is_any_open || !asked(demands).all(|(kind, demand)| is_open(kind, demand) || is_kept(kind, demand)) {
+        return None;
+    }
+    // A queue that grew, or a lack of steadiness, is an answer whatever they took.
     let mut as_if_kept = step.clone();
     as_if_kept.unended = None;
     as_if_kept.outstanding.iter_mut().for_each(|kind| kind.unended.clear());
-    let is_open = asked(demands).all(is_kept_or_open) && verdict(run, &as_if_kept, demands) == VerdictOutcome::Passed;
-    is_open.then_some(late)
+    (judged(run, &as_if_kept, demands) == VerdictOutcome::Passed).then_some(late)
+}
+
+/// The verdict on a step: that of all kinds together, unless operations were given up too early to say. Like a load that was not sent in time
+/// that says nothing of the target.
+pub(super) fn verdict(run: &Run, step: &Step, demands: &Demands) -> VerdictOutcome {
+    match judged(run, step, demands) {
+        VerdictOutcome::Failed | VerdictOutcome::Unsteady if given_up(run, step, demands).is_some() => {
+            VerdictOutcome::GeneratorBound
+        }
+        outcome => outcome,
+    }
 }
 
 /// The verdict on a step by all kinds that are asked for. Lateness of the generator is in all response times, so it excuses
 /// all that it can explain, and so do slots that were all busy. Errors are not excused: a database stops at them.
-pub(super) fn verdict(run: &Run, step: &Step, demands: &Demands) -> VerdictOutcome {
+fn judged(run: &Run, step: &Step, demands: &Demands) -> VerdictOutcome {
     let judged = |(kind, demand): (Kind, Demand)| {
         // Writes of a database have no time that anybody waits for.
         let target = match kind.operations(run) {

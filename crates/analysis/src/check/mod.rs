@@ -327,12 +327,6 @@ impl<'a> Tried<'a> {
         self.all_at(times).any(|(step, _)| kinds::errors(step) > 0)
     }
 
-    /// What never ended and was given up too early to say, if nothing else keeps this multiple from being carried.
-    fn given_up(&self, times: f64, run: &Run, demands: &Demands) -> Option<Unended> {
-        let mut failed = self.all_at(times).filter(|(_, outcome)| *outcome != VerdictOutcome::Passed);
-        failed.try_fold(None, |_, (step, _)| Some(Some(kinds::given_up(run, step, demands)?))).flatten()
-    }
-
     /// The first step at this multiple that came out as the multiple did.
     fn deciding(&self, times: f64) -> Option<&'a Step> {
         let (outcome, is_failed) = (self.outcome(times)?, self.is_failed_by_errors(times));
@@ -375,9 +369,6 @@ fn answer(run: &Run, demands: &Demands, findings: &[Finding], tried: &Tried<'_>,
             Carries::Unknown(unmeasured(run, spoilt.map_or(step, |(step, _)| step), demands))
         }
         _ if tried.is_contradictory(1.0) => Carries::Unknown(Unmeasured::Contradictory),
-        VerdictOutcome::Failed if let Some(late) = tried.given_up(1.0, run, demands) => {
-            Carries::Unknown(Unmeasured::GivenUp(late))
-        }
         VerdictOutcome::Failed | VerdictOutcome::Unsteady => Carries::No(shortfall(run, step, demands, outcome)),
         // That it is missed stands whatever else was wrong; that it is carried must have been seen on storage.
         VerdictOutcome::Passed => {
@@ -425,6 +416,9 @@ fn voided(findings: &[Finding], step: &Step) -> Option<Unmeasured> {
 
 /// Why a step at what is asked says nothing of what it loads.
 fn unmeasured(run: &Run, step: &Step, demands: &Demands) -> Unmeasured {
+    if let Some(late) = kinds::given_up(run, step, demands) {
+        return Unmeasured::GivenUp(late);
+    }
     if let Some(slots) = kinds::busy_slots(run, step, demands) {
         return Unmeasured::Slots { slots };
     }
@@ -439,6 +433,9 @@ fn unmeasured(run: &Run, step: &Step, demands: &Demands) -> Unmeasured {
 
 /// Why a step did not carry what it was asked for.
 fn why(run: &Run, step: &Step, demands: &Demands, outcome: VerdictOutcome) -> Stopped {
+    if let Some(late) = kinds::given_up(run, step, demands) {
+        return Stopped::GivenUp(late);
+    }
     match kinds::busy_slots(run, step, demands) {
         _ if outcome != VerdictOutcome::GeneratorBound => Stopped::Missed(shortfall(run, step, demands, outcome)),
         Some(slots) => Stopped::Slots(slots),
@@ -489,9 +486,6 @@ fn room(run: &Run, demands: &Demands, findings: &[Finding], tried: &Tried<'_>) -
         let step = tried.deciding(times)?;
         if outcome == VerdictOutcome::GeneratorBound {
             return Some(why(run, step, demands, outcome));
-        }
-        if let Some(late) = tried.given_up(times, run, demands) {
-            return Some(Stopped::GivenUp(late));
         }
         // A rate that stays flat at larger multiples stopped the least of them too, if that reaches as far.
         let rate = step.load.rate_operations_per_s.unwrap_or(0.0);

@@ -171,7 +171,12 @@ fn what_was_given_up_before_its_limit_had_passed_is_no_answer() {
     let mut growing = given_up(1, 1_000, 400);
     growing.steps.push(step(1.0, 9_000_000));
     growing.steps.push(step(1.0, 9_000_000));
-    assert!(matches!(answer(&growing), Carries::No(_)), "{:?}", answer(&growing));
+    assert!(matches!(answer(&growing), Carries::No(Shortfall::Late(_))), "{:?}", answer(&growing));
+    let mut met = given_up(1, 1_000, 400);
+    met.steps.extend([step(1.0, 400), step(1.0, 400)]);
+    let said = lines(&met).join("\n");
+    assert!(said.starts_with("Yes.") && said.contains("did not show it: 1,000 operations were given up"), "{said}");
+    assert_eq!(next_multiple(&Run { steps: vec![given_up(1, 1_000, 400).steps.swap_remove(0); 3], ..met }), None);
     let mut above = checked("1000@5s", &[(1.0, 400)]);
     above.steps.push(given_up(1, 2_000, 400).steps.swap_remove(0));
     above.steps[1].label = "x2".to_owned();

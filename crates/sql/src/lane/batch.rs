@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::line::{Answer, Job, Line};
-use super::{FIRST_WAY_NS, ServerTimes, Slot, one_of_each};
+use super::{ServerTimes, Slot, Ways, one_of_each};
 use crate::ServerError;
 use crate::filling::Filling;
 use crate::session::{SlobSession, SqlServers, home_schema};
@@ -59,8 +59,8 @@ impl<D: SqlServers<Session: SlobSession>> Job<D> for List {
 struct Sent {
     operations: Arc<[SlobOperation]>,
     at_ns: u64,
-    /// The shortest way to its server and back so far.
-    way_ns: u64,
+    /// The way to its server and back.
+    ways: Ways,
 }
 
 /// Sends operations in batches.
@@ -82,7 +82,7 @@ impl<'t, D: SqlServers<Session: SlobSession>> BatchesLane<'t, D> {
         Ok(Self {
             line,
             batch_ns: limit_ns.map_or(D::Session::BATCH_NS, |limit_ns| limit_ns.clamp(1, D::Session::BATCH_NS)),
-            sent: vec![Sent { operations: Arc::default(), at_ns: 0, way_ns: FIRST_WAY_NS }; range.sessions as usize],
+            sent: vec![Sent { operations: Arc::default(), at_ns: 0, ways: Ways::default() }; range.sessions as usize],
             filling: Filling::new(range, target.work().column_bytes),
             answers: Vec::new(),
             broken_off: false,
@@ -91,7 +91,7 @@ impl<'t, D: SqlServers<Session: SlobSession>> BatchesLane<'t, D> {
 
     fn settle(&mut self, answer: Answer<ServerTimes>) -> Result<FinishedBatch, TargetError> {
         let Answer { session, at_ns, result } = answer;
-        let Sent { operations, at_ns: sent_ns, way_ns } = &mut self.sent[session as usize];
+        let Sent { operations, at_ns: sent_ns, ways } = &mut self.sent[session as usize];
         let target = self.line.target;
         let times = match result {
             Ok(times) => times,
@@ -111,7 +111,7 @@ impl<'t, D: SqlServers<Session: SlobSession>> BatchesLane<'t, D> {
             let hint = Some("make them again: `plimsoll slob setup --replace`".to_owned());
             return Err(ServerError::unfit(what, hint).into());
         }
-        let (mut placed, clock_was_set) = times.lay_between(*sent_ns, at_ns, way_ns);
+        let (mut placed, clock_was_set) = times.lay_between(*sent_ns, at_ns, ways);
         if clock_was_set {
             target.note_set_clock();
         }

@@ -54,11 +54,38 @@ const TOLERANCE_NS: u64 = 1_000_000;
 /// A way there and back that is longer than the shortest of its session by more than this holds a wait.
 const LONGER_WAY_NS: u64 = 100_000_000;
 
-/// How much longer the shortest way may have become from batch to batch: one that is longer for good is believed after a few.
-const LONGER_EACH_NS: u64 = 5_000_000;
+/// The longest way that is believed of the first batches of a session, with which there is none to compare.
+const FIRST_WAY_NS: u64 = 1_000_000_000;
 
-/// The longest way that is believed of the first batch of a session, with which there is none to compare.
-pub(super) const FIRST_WAY_NS: u64 = 1_000_000_000;
+/// The ways of so many batches are remembered: one that is longer for good is believed after them.
+const WAYS: usize = 8;
+
+/// How long a session's last batches took beside what its server timed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ways {
+    last_ns: [u64; WAYS],
+    next: usize,
+}
+
+impl Default for Ways {
+    fn default() -> Self {
+        Self { last_ns: [FIRST_WAY_NS; WAYS], next: 0 }
+    }
+}
+
+impl Ways {
+    /// Takes one in; the shortest of the last ones, with it.
+    fn learn(&mut self, way_ns: u64) -> u64 {
+        let shortest_ns = self.shortest_ns().min(way_ns);
+        self.last_ns[self.next] = way_ns.min(FIRST_WAY_NS);
+        self.next = (self.next + 1) % WAYS;
+        shortest_ns
+    }
+
+    fn shortest_ns(&self) -> u64 {
+        self.last_ns.iter().copied().min().unwrap_or(FIRST_WAY_NS)
+    }
+}
 
 /// What a server reported on a batch that it executed and timed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,10 +109,9 @@ pub struct TimedOperation {
 
 impl ServerTimes {
     /// Leaves the operations between the two instants of our clock, and says whether the server's clock was set meanwhile, so
-    /// that what they took is only an estimate. What they changed is not known here. `way_ns` is the shortest way there and back of
-    /// late, and learns. Where this one is longer by more than [`LONGER_WAY_NS`], all beyond the shortest is the first operation's; so is what
+    /// that what they took is only an estimate. What they changed is not known here. `ways` are those there and back of late, and learn. Where this one is longer by more than [`LONGER_WAY_NS`], all beyond the shortest is the first operation's; so is what
     /// this machine was late to read the answer, as with statements.
-    fn lay_between(&self, sent_ns: u64, received_ns: u64, way_ns: &mut u64) -> (Vec<BatchedOperation>, bool) {
+    fn lay_between(&self, sent_ns: u64, received_ns: u64, ways: &mut Ways) -> (Vec<BatchedOperation>, bool) {
         let available_ns = received_ns.saturating_sub(sent_ns);
         let mut was_set = false;
         let mut before_us = self.began_us;
@@ -118,15 +144,12 @@ impl ServerTimes {
         let rest_ns = available_ns.saturating_sub(took_ns);
         let mut at_ns = sent_ns + rest_ns / 2;
         // Where the clock was set, the rest is more than a way, or less.
-        let shortest_ns = if was_set { *way_ns } else { rest_ns.min(*way_ns) };
+        let shortest_ns = if was_set { ways.shortest_ns() } else { ways.learn(rest_ns) };
         let waited_ns = rest_ns.saturating_sub(shortest_ns);
         // Where the clock was set, the rest may be what one of them took, and which one is unknown.
         if let Some(first) = placed.first_mut().filter(|_| waited_ns > LONGER_WAY_NS && !was_set) {
             first.service_ns += waited_ns;
             at_ns = sent_ns + shortest_ns / 2;
-        }
-        if !was_set {
-            *way_ns = rest_ns.min(shortest_ns.saturating_add(LONGER_EACH_NS)).min(FIRST_WAY_NS);
         }
         for placed in &mut placed {
             at_ns += placed.service_ns;
@@ -535,11 +558,11 @@ mod tests {
     }
 
     fn given(times: &ServerTimes, sent_us: u64, received_us: u64) -> (Vec<(u64, u64)>, bool) {
-        given_after(times, sent_us, received_us, &mut FIRST_WAY_NS.clone())
+        given_after(times, sent_us, received_us, &mut Ways::default())
     }
 
-    fn given_after(times: &ServerTimes, sent_us: u64, received_us: u64, way_ns: &mut u64) -> (Vec<(u64, u64)>, bool) {
-        let (placed, was_set) = times.lay_between(sent_us * 1_000, received_us * 1_000, way_ns);
+    fn given_after(times: &ServerTimes, sent_us: u64, received_us: u64, ways: &mut Ways) -> (Vec<(u64, u64)>, bool) {
+        let (placed, was_set) = times.lay_between(sent_us * 1_000, received_us * 1_000, ways);
         (placed.iter().map(|placed| (placed.ended_ns / 1_000, placed.service_ns / 1_000)).collect(), was_set)
     }
 
@@ -553,7 +576,7 @@ mod tests {
     fn a_commit_is_the_end_of_its_operation_and_others_have_none() {
         let mut times = times(0, &[500, 900]);
         times.operations[1].committing_us = Some(650);
-        let (placed, _) = times.lay_between(0, 900_000, &mut FIRST_WAY_NS.clone());
+        let (placed, _) = times.lay_between(0, 900_000, &mut Ways::default());
         assert_eq!((placed[0].commit_ns, placed[1].commit_ns), (None, Some(250_000)));
     }
 
@@ -580,25 +603,25 @@ mod tests {
 
     #[test]
     fn what_a_server_did_not_begin_is_waited_for_by_the_first_operation() {
-        let (times, mut way_ns) = (times(0, &[300, 400]), FIRST_WAY_NS);
-        assert_eq!(given_after(&times, 0, 600, &mut way_ns), (vec![(400, 300), (500, 100)], false));
+        let (times, mut ways) = (times(0, &[300, 400]), Ways::default());
+        assert_eq!(given_after(&times, 0, 600, &mut ways), (vec![(400, 300), (500, 100)], false));
         // A way that varies is a way; a server that was stopped is not.
         let varied = (vec![(50_300, 300), (50_400, 100)], false);
-        assert_eq!(given_after(&times, 0, 100_400, &mut way_ns), varied);
-        // By then the shortest may be 5 ms longer.
-        let stopped = (vec![(2_497_900, 2_495_300), (2_498_000, 100)], false);
-        assert_eq!(given_after(&times, 0, 2_500_600, &mut way_ns), stopped);
+        assert_eq!(given_after(&times, 0, 100_400, &mut ways), varied);
+        let stopped = (vec![(2_500_400, 2_500_300), (2_500_500, 100)], false);
+        assert_eq!(given_after(&times, 0, 2_500_600, &mut ways), stopped);
         // A clock that was set says nothing of the way.
-        let way_ms = way_ns / 1_000_000;
-        assert!(given_after(&super::tests::times(0, &[9_000_000]), 0, 2_000, &mut way_ns).1);
-        assert_eq!(way_ns / 1_000_000, way_ms);
+        let before = ways;
+        assert!(given_after(&super::tests::times(0, &[9_000_000]), 0, 2_000, &mut ways).1);
+        assert_eq!(ways, before);
     }
 
     #[test]
     fn a_way_that_becomes_longer_for_good_is_believed_soon() {
-        let (times, mut way_ns) = (times(0, &[300]), 200_000);
-        let waited: Vec<u64> = (0..8).map(|_| given_after(&times, 0, 130_300, &mut way_ns).0[0].1).collect();
-        assert!(waited[0] > 100_000 && waited[7] == 300, "{waited:?}");
+        let (times, mut ways) = (times(0, &[300]), Ways::default());
+        ways.learn(200_000);
+        let waited: Vec<u64> = (0..9).map(|_| given_after(&times, 0, 530_300, &mut ways).0[0].1).collect();
+        assert_eq!((&waited[..8], waited[8]), (&[530_100; 8][..], 300));
     }
 
     #[test]
@@ -612,7 +635,7 @@ mod tests {
     fn absurd_times_break_nothing() {
         for ended in [[i64::MIN, i64::MAX], [i64::MAX, i64::MIN], [i64::MAX, i64::MAX]] {
             for began in [i64::MIN, 0, i64::MAX] {
-                let (placed, _) = times(began, &ended).lay_between(5, 10, &mut FIRST_WAY_NS.clone());
+                let (placed, _) = times(began, &ended).lay_between(5, 10, &mut Ways::default());
                 assert!(
                     placed.iter().all(|placed| (5..=10).contains(&placed.ended_ns)),
                     "{began} {ended:?} {placed:?}"
