@@ -45,8 +45,8 @@ fn one_of_each(operations: Vec<SlobOperation>) -> Vec<SlobOperation> {
 // A server times the operations of a batch by its wall clock, in microseconds. All of them lie between the moment when the
 // batch was sent and that when its answer came. What is left between the two is taken to be way there and back in equal
 // parts, as far as it is a way: a server that hangs before it begins, or before its answer leaves, times none of that,
-// while statements sent one by one would show it. A wall clock can be set while a batch runs; that shows when its operations take longer than we waited for them all,
-// or end before they began.
+// while statements sent one by one would show it. A wall clock can be set while a batch runs; that shows when its
+// operations take longer than we waited for them all, or end before they began.
 
 /// The server's clock may run so much faster than ours within a batch without having been set.
 const TOLERANCE_NS: u64 = 1_000_000;
@@ -109,8 +109,9 @@ pub struct TimedOperation {
 
 impl ServerTimes {
     /// Leaves the operations between the two instants of our clock, and says whether the server's clock was set meanwhile, so
-    /// that what they took is only an estimate. What they changed is not known here. `ways` are those there and back of late, and learn. Where this one is longer by more than [`LONGER_WAY_NS`], all beyond the shortest is the first operation's; so is what
-    /// this machine was late to read the answer, as with statements.
+    /// that what they took is only an estimate. What they changed is not known here. `ways` are those there and back of
+    /// late, and learn. Where this one is longer by more than [`LONGER_WAY_NS`], all beyond the shortest is the first operation's;
+    /// so is what this machine was late to read the answer, as with statements.
     fn lay_between(&self, sent_ns: u64, received_ns: u64, ways: &mut Ways) -> (Vec<BatchedOperation>, bool) {
         let available_ns = received_ns.saturating_sub(sent_ns);
         let mut was_set = false;
