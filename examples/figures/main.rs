@@ -14,6 +14,7 @@ mod ganesha;
 #[path = "../../tests/throttle/group.rs"]
 #[allow(dead_code, clippy::unwrap_used, reason = "a part of the tests, of which this uses a part")]
 mod group;
+mod history;
 mod host;
 mod imports;
 mod layouts;
@@ -94,6 +95,8 @@ const PARTS: &[(&str, Measure)] = &[
     ("report-page", Bench::report_page),
     ("listed-runs", Bench::listed_runs),
     ("compared-runs", Bench::compared_runs),
+    ("history-made-up", Bench::made_up_histories),
+    ("history-real", Bench::real_history),
     ("imported-reports", Bench::imported_reports),
 ];
 

@@ -25,6 +25,7 @@ mod host;
 mod import;
 mod in_turn;
 mod io;
+mod judged_files;
 mod like;
 mod limits;
 mod live;

@@ -7,12 +7,13 @@ use clap::Args;
 
 use super::arguments::{Format, FormatArgs, RunsArgs, Taken};
 use super::exit::{Exit, Failure};
+use super::judged_files::JudgedArgs;
 use super::limits::LimitArgs;
 use super::page_file::PageArgs;
 use super::{limits, results, say};
 use ::report::document::RunReport;
 use ::report::html::{Kept, MAX_BYTES, Picture, Reported};
-use ::report::{self, Detail};
+use ::report::{self, Detail, Suite};
 use analysis::{self, Finding, Judgeable, LatencyTarget, LimitAnswer, RunVerdict};
 use model::record::Run;
 
@@ -45,7 +46,7 @@ pub(super) struct Arguments {
     page: PageArgs,
 
     /// Also show every wait event, operation type and device
-    #[arg(long, help_heading = "Output")]
+    #[arg(long, conflicts_with = "github", help_heading = "Output")]
     full: bool,
 
     /// Also write CSV files to this directory, or one `.csv` file of rows
@@ -66,21 +67,8 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     fio: Option<PathBuf>,
 
-    /// Also write limits and demands of a check as JUnit XML: a test case each
-    ///
-    /// A missed limit is a failure, and one without a verdict an error.
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    junit: Option<PathBuf>,
-
-    /// Also write the first screen in Markdown, in at most 20 lines for each run
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    markdown: Option<PathBuf>,
-
-    /// Write limits and demands of a check as annotations of a GitHub workflow instead
-    ///
-    /// A missed limit is an error, and one without a verdict a warning.
-    #[arg(long, help_heading = "Output", conflicts_with_all = ["full", "json"])]
-    github: bool,
+    #[command(flatten)]
+    judged: JudgedArgs,
 
     #[command(flatten)]
     limits: LimitArgs,
@@ -120,24 +108,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if let Some(file) = &arguments.fio {
         write_fio(file, &runs)?;
     }
-    if let Some(file) = &arguments.junit {
-        has_limits("--junit", &reported)?;
-        results::write_file(file, report::junit::BEGINNING, "name another file: `--junit FILE`", |out| {
-            report::junit::write(&reported, out)
-        })?;
-    }
-    if let Some(file) = &arguments.markdown {
-        results::write_file(file, report::markdown::BEGINNING, "name another file: `--markdown FILE`", |out| {
-            report::markdown::write(&reported, out)
-        })?;
-    }
+    let suites: Vec<Suite> = reported.iter().map(Suite::of_run).collect();
+    arguments.judged.write(&suites, |out| report::markdown::write(&reported, out))?;
     arguments.page.write(|| page(&reported), || picture(&reported))?;
     match arguments.format.format() {
         Format::Json => write_json(&reported)?,
-        Format::Text if arguments.github => {
-            has_limits("--github", &reported)?;
-            report::markdown::annotations(&reported, &mut say::output())?;
-        }
+        Format::Text if arguments.judged.is_github() => arguments.judged.annotate(&suites)?,
         Format::Text if !arguments.page.has_text() => {}
         Format::Text => {
             let detail = if arguments.full { Detail::Full } else { Detail::Brief };
@@ -214,16 +190,6 @@ fn write_fio(file: &Path, runs: &[Run]) -> Result<(), Failure> {
     results::write_file(file, report::fio_json::BEGINNING, "name another file: `--fio FILE`", |out| {
         report::fio_json::write(run, out)
     })
-}
-
-/// What shows limits and has none would look like success, whatever happened.
-fn has_limits(flag: &str, reported: &[Reported<'_>]) -> Result<(), Failure> {
-    if report::junit::judged(reported) == 0 {
-        let failure =
-            Failure::new(format_args!("`{flag}` has nothing to write: no limit was requested, and no check made"));
-        return Err(failure.with_hint("name a limit: `--limit p99=5ms`".to_owned()));
-    }
-    Ok(())
 }
 
 /// One row for each step of all runs.

@@ -27,6 +27,7 @@ mod fingerprint;
 mod flash;
 mod fleet;
 mod generator;
+pub mod history;
 mod host;
 mod interference;
 mod known_credits;

@@ -8,6 +8,7 @@
 mod answer;
 mod buckets;
 mod calibration;
+mod cases;
 mod comma;
 mod comparison;
 pub mod csv;
@@ -19,6 +20,7 @@ pub mod fio_json;
 mod first_screen;
 pub mod fit;
 mod grid;
+pub mod history;
 pub mod hlog;
 pub mod html;
 mod interference;
@@ -42,6 +44,7 @@ pub mod trace;
 pub mod trend;
 mod words;
 
+pub use cases::Suite;
 pub use comparison::comparison;
 pub use experiment::{NotMeasured, experiment};
 pub use interference::interference;

@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
+use crate::cases::{Answer, Suite};
 use crate::first_screen::{mark, named_lines};
 use crate::html::Reported;
-use crate::junit::cases;
 use analysis::{FirstScreen, LimitAnswer};
 use model::shown::shown;
 
@@ -100,23 +100,56 @@ fn escaped(text: &str) -> String {
     safe.replace("://", &format!(":{COMMENT}//")).replace("www.", &format!("www{COMMENT}."))
 }
 
-/// Writes a line for each limit and demand, which a workflow of GitHub turns into an annotation: no is an error, no verdict a warning.
+/// Writes each suite: its result, and what was judged, in at most 20 lines.
 ///
 /// # Errors
 /// If `out` fails.
-pub fn annotations(reported: &[Reported<'_>], out: &mut dyn Write) -> io::Result<()> {
-    for one in reported {
-        let simulated = if one.run.target.is_simulated() { " (simulated)" } else { "" };
+pub fn write_suites(suites: &[Suite], out: &mut dyn Write) -> io::Result<()> {
+    out.write_all(BEGINNING.as_bytes())?;
+    for (place, suite) in suites.iter().enumerate() {
+        if place > 0 {
+            writeln!(out)?;
+        }
+        lines_of_suite(suite).iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    }
+    Ok(())
+}
+
+fn lines_of_suite(suite: &Suite) -> Vec<String> {
+    let mut lines =
+        vec![format!("### {}", escaped(&suite.name)), String::new(), format!("**{}**", escaped(&suite.result))];
+    if !suite.cases.is_empty() {
+        lines.extend(["", "| | what | |", "| --- | --- | --- |"].map(str::to_owned));
+    }
+    let room = MAX_LINES - lines.len();
+    let shown = if suite.count() > room { room - 1 } else { room };
+    for case in suite.worst_first().into_iter().take(shown) {
+        let mark = match case.answer {
+            Answer::Failed => mark(LimitAnswer::No),
+            Answer::NoVerdict | Answer::NotShown => mark(LimitAnswer::NoVerdict),
+            Answer::Passed => mark(LimitAnswer::Yes),
+        };
+        lines.push(format!("| {mark} | {} | {} |", escaped(&case.name), escaped(&case.because)));
+    }
+    lines.extend((suite.count() > shown).then(|| format!("| | {} more | |", suite.count() - shown)));
+    lines
+}
+
+/// Writes a line for each case, which a workflow of GitHub turns into an annotation: what failed is an error, what has no verdict a warning.
+///
+/// # Errors
+/// If `out` fails.
+pub fn annotations(suites: &[Suite], out: &mut dyn Write) -> io::Result<()> {
+    for suite in suites {
         // GitHub shows the first few.
-        let mut cases = cases(one);
-        cases.sort_by_key(|case| case.answer == LimitAnswer::Yes);
-        for case in cases {
+        for case in suite.worst_first() {
             let (level, word) = match case.answer {
-                LimitAnswer::Yes => ("notice", "Yes"),
-                LimitAnswer::No => ("error", "No"),
-                LimitAnswer::NoVerdict => ("warning", "No verdict"),
+                Answer::Passed => ("notice", "Yes"),
+                Answer::Failed => ("error", "No"),
+                Answer::NoVerdict => ("warning", "No verdict"),
+                Answer::NotShown => ("notice", "Not shown"),
             };
-            let title = property(&format!("{}{simulated}", shown(&one.run.name)));
+            let title = property(&suite.name);
             let message = data(&format!("{word}: {}: {}", case.name, case.because));
             writeln!(out, "::{level} title={title}::{message}")?;
         }
@@ -184,7 +217,8 @@ mod tests {
     fn an_annotation_is_one_line_that_no_name_ends() {
         let found = with(&["p99=5ms", "p99=1us"], |reported| {
             let mut out = Vec::new();
-            annotations(reported, &mut out).unwrap();
+            let suites: Vec<Suite> = reported.iter().map(Suite::of_run).collect();
+            annotations(&suites, &mut out).unwrap();
             String::from_utf8(out).unwrap()
         });
         let found: Vec<&str> = found.lines().collect();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use analysis::{
-    Bearing, Compared, ComparedFigure, ComparedLoad, Doubt, ERROR_RATE, Evidence, FigureUnit, Pair, Repeats,
+    Bearing, Compared, ComparedFigure, ComparedLoad, Doubt, ERROR_RATE, Evidence, FigureUnit, Measure, Pair, Repeats,
     SettingDifference,
 };
 use model::record::Better;
@@ -26,7 +26,7 @@ pub(super) fn document(compared: &Compared, sides: &[Repeats]) -> Value {
     })
 }
 
-fn setting(setting: &SettingDifference) -> Value {
+pub(super) fn setting(setting: &SettingDifference) -> Value {
     let bearing = match setting.bearing {
         Bearing::Work => "work",
         Bearing::Varied => "varied",
@@ -62,23 +62,28 @@ fn load(load: &ComparedLoad, names: [&str; 2]) -> Value {
     })
 }
 
-/// One figure on both sides.
-pub(in crate::cli) fn figure(figure: &ComparedFigure, load: &str, names: [&str; 2]) -> Value {
-    let mut object = json!({
-        "figure": figure.measure.to_string(),
-        "metric": figure.measure.metric(),
-        "unit": match figure.measure.unit() {
+/// Which figure it is, in what, and which way it gets better.
+pub(super) fn measure(measure: &Measure) -> Value {
+    json!({
+        "figure": measure.to_string(),
+        "metric": measure.metric(),
+        "unit": match measure.unit() {
             FigureUnit::PerSecond => "per_s",
             FigureUnit::Nanoseconds => "ns",
             FigureUnit::Percent => "percent",
         },
-        "better": match figure.measure.better() {
+        "better": match measure.better() {
             Better::More => "more",
             Better::Less => "less",
         },
-        "baseline": figure.values[0],
-        "run": figure.values[1],
-    });
+    })
+}
+
+/// One figure on both sides.
+pub(in crate::cli) fn figure(figure: &ComparedFigure, load: &str, names: [&str; 2]) -> Value {
+    let mut object = measure(&figure.measure);
+    object["baseline"] = json!(figure.values[0]);
+    object["run"] = json!(figure.values[1]);
     if let Some(comparison) = &figure.comparison {
         let (evidence, counts) = match comparison.evidence {
             Evidence::Repeats(a, b) => ("repeats", Some([a, b])),

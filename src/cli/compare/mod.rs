@@ -1,6 +1,7 @@
 //! `plimsoll compare`.
 
 pub(super) mod document;
+mod history;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -10,13 +11,14 @@ use clap::Args;
 
 use super::arguments::{Format, FormatArgs, RunsArgs, Taken};
 use super::exit::{Exit, Failure};
+use super::judged_files::JudgedArgs;
 use super::page_file::PageArgs;
 use super::say;
 use analysis::{Compared, Repeats, joined};
 use model::record::Run;
 use model::record::store::Store;
 use report::html::{Kept, Picture};
-use report::{self, Detail};
+use report::{self, Detail, Suite};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -29,10 +31,17 @@ Examples:
   plimsoll compare before after -o comparison.png    one chart, for a mail
   plimsoll compare before after --full          every metric in a sentence
   plimsoll compare before after --json          for a program
+  plimsoll compare before after --github        annotations of a workflow
+  plimsoll compare --history db=prod            is tonight worse than before?
+  plimsoll compare --history -o history.html    all runs, with charts
 
 The exit code is 1 if a metric of any run is worse than the baseline's by more than the threshold. The difference \
 must be real. It is 2 if nothing could be compared. To learn how one run differs from the next, make three or more \
-alternating runs of each. Join those that repeat each other with commas.";
+alternating runs of each. Join those that repeat each other with commas.
+
+With `--history`, runs of the same work, address and tags are followed over time. A change takes 12 runs before it and 4 \
+after it. The exit code is 1 if a level is worse than the best before, by more than the threshold, and 2 if no load of \
+the latest run has 16. Once a loss is accepted, name only the runs since, such as by a tag.";
 
 /// Arguments of `plimsoll compare`.
 #[derive(Debug, Args)]
@@ -40,12 +49,18 @@ pub(super) struct Arguments {
     /// Two or more runs: id, beginning of id, name, tag as in `vm=d8s`, directory, or `last`
     ///
     /// Join the repeats of a run with commas, or give one word that all of them match.
-    #[arg(value_name = "RUN", required = true)]
+    #[arg(value_name = "RUN", required_unless_present = "history")]
     names: Vec<String>,
 
     /// Run to compare the others with [default: the first]
-    #[arg(long, value_name = "RUN", help_heading = "Comparison")]
+    #[arg(long, value_name = "RUN", conflicts_with = "history", help_heading = "Comparison")]
     baseline: Option<String>,
+
+    /// Judge the latest runs against all earlier ones: what changed its level, when, and what else changed there
+    ///
+    /// All matching runs are used [default: all].
+    #[arg(long, help_heading = "Comparison")]
+    history: bool,
 
     /// Smallest change that matters, in percent
     #[arg(long, value_name = "PERCENT", default_value = "5%", help_heading = "Comparison")]
@@ -55,8 +70,11 @@ pub(super) struct Arguments {
     page: PageArgs,
 
     /// Also show every metric in a sentence, and incidental settings
-    #[arg(long, help_heading = "Output")]
+    #[arg(long, conflicts_with = "github", help_heading = "Output")]
     full: bool,
+
+    #[command(flatten)]
+    judged: JudgedArgs,
 
     #[command(flatten)]
     format: FormatArgs,
@@ -92,9 +110,20 @@ pub(super) struct ThresholdError {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     arguments.page.check(arguments.format.format())?;
+    if arguments.history {
+        return history::run(arguments);
+    }
     let (sides, baseline) = load(arguments)?;
     let compared = Compared::of_repeats(&sides, baseline, arguments.threshold.0).ok_or_else(too_few)?;
-    report_sides(&compared, &sides, &arguments.page, arguments.full, arguments.format.format())?;
+    let runs: Vec<&Run> = sides.iter().map(|side| &side.run).collect();
+    let suites = Suite::of_comparison(&compared, &runs);
+    arguments.judged.write(&suites, |out| report::markdown::write_suites(&suites, out))?;
+    if arguments.judged.is_github() {
+        write_page(&compared, &runs, &arguments.page)?;
+        arguments.judged.annotate(&suites)?;
+    } else {
+        report_sides(&compared, &sides, &arguments.page, arguments.full, arguments.format.format())?;
+    }
     // A pipeline that compared nothing must not go on as if nothing had become worse.
     if compared.pairs.iter().all(|pair| pair.comparisons().next().is_none()) {
         let failure = Failure::new("nothing was compared: no run has a load and a figure in common with the baseline");
@@ -112,13 +141,7 @@ pub(super) fn report_sides(
     format: Format,
 ) -> Result<(), Failure> {
     let runs: Vec<&Run> = sides.iter().map(|side| &side.run).collect();
-    let page = || {
-        let mut page = Vec::new();
-        report::html::comparison(&mut page, compared, &runs, &[], &Kept::File)?;
-        Ok(page)
-    };
-    let picture = || Picture::of_comparison(compared, &runs).ok_or_else(nothing_to_draw);
-    place.write(page, picture)?;
+    write_page(compared, &runs, place)?;
     match format {
         Format::Json => say::json(&document::document(compared, sides))?,
         Format::Text if !place.has_text() => {}
@@ -130,6 +153,16 @@ pub(super) fn report_sides(
         }
     }
     Ok(())
+}
+
+fn write_page(compared: &Compared, runs: &[&Run], place: &PageArgs) -> Result<(), Failure> {
+    let page = || {
+        let mut page = Vec::new();
+        report::html::comparison(&mut page, compared, runs, &[], &Kept::File)?;
+        Ok(page)
+    };
+    let picture = || Picture::of_comparison(compared, runs).ok_or_else(nothing_to_draw);
+    place.write(page, picture)
 }
 
 fn nothing_to_draw() -> Failure {

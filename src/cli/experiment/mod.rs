@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::arguments::{FormatArgs, RunsArgs};
 use super::exit::{Exit, Failure};
+use super::judged_files::JudgedArgs;
 use super::page_file::PageArgs;
 use crate::cli::arguments::{ProgressArgs, Seconds};
 use crate::cli::children::Planned;
@@ -72,7 +73,8 @@ const REPORT_EXAMPLES: &str = "\
 Examples:
   plimsoll experiment report evening.toml
   plimsoll experiment report plimsoll-runs/evening --json
-  plimsoll experiment report evening.toml -o evening.html";
+  plimsoll experiment report evening.toml -o evening.html
+  plimsoll experiment report evening.toml --junit evening.xml";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -110,6 +112,9 @@ pub(super) struct ReportArguments {
     page: PageArgs,
 
     #[command(flatten)]
+    judged: JudgedArgs,
+
+    #[command(flatten)]
     format: FormatArgs,
 }
 
@@ -118,8 +123,8 @@ impl Command {
         match self {
             Self::Run(arguments) => self::run(&arguments),
             Self::Plan(PlanArguments { file, runs }) => plan_run(&file, &runs.store()),
-            Self::Report(ReportArguments { file, runs, page, format }) => {
-                outcome::report(&file, &runs.store(), &page, format.format())
+            Self::Report(ReportArguments { file, runs, page, judged, format }) => {
+                outcome::report(&file, &runs.store(), (&page, &judged), format.format())
             }
         }
     }

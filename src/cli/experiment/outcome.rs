@@ -8,13 +8,14 @@ use super::folder::{self, PAGE};
 use super::turns::Came;
 use crate::cli::arguments::Format;
 use crate::cli::exit::{Exit, Failure};
+use crate::cli::judged_files::JudgedArgs;
 use crate::cli::page_file::{self, PageArgs};
 use crate::cli::say;
 use crate::plan::experiment::Turn;
 use analysis::{ExperimentFound, LimitAnswer};
 use model::record::store::Store;
 use report::html::{self, Kept};
-use report::{self, NotMeasured};
+use report::{self, NotMeasured, Suite};
 
 /// Why a turn has no run where nothing else is known.
 const NOT_YET: &str = "not yet";
@@ -22,7 +23,12 @@ const NOT_YET: &str = "not yet";
 const LEFT_OUT: &str = "left out: this or one before it would have ended after the budget";
 
 /// `plimsoll experiment report`.
-pub(super) fn report(file: &FileArgs, store: &Store, page: &PageArgs, format: Format) -> Result<Exit, Failure> {
+pub(super) fn report(
+    file: &FileArgs,
+    store: &Store,
+    (page, judged): (&PageArgs, &JudgedArgs),
+    format: Format,
+) -> Result<Exit, Failure> {
     page.check(format)?;
     if page.is_picture() {
         return Err(no_picture());
@@ -35,7 +41,14 @@ pub(super) fn report(file: &FileArgs, store: &Store, page: &PageArgs, format: Fo
         let failure = Failure::new(format_args!("`{}` has no whole run of this experiment", path.display()));
         return Err(failure.with_hint(format!("measure it: `plimsoll experiment run {}`", asked.file.display())));
     }
-    show(&found, &missing, page, format)?;
+    let suites = Suite::of_experiment(&found, &missing);
+    judged.write(&suites, |out| report::markdown::write_suites(&suites, out))?;
+    if judged.is_github() {
+        page.write(|| page_of(&found, &missing), || Err(no_picture()))?;
+        judged.annotate(&suites)?;
+    } else {
+        show(&found, &missing, page, format)?;
+    }
     Ok(Exit::Done)
 }
 

@@ -289,7 +289,7 @@ const NEARLY_NORMAL: f64 = 2_000.0;
 ///
 /// With t = sqrt(freedom) tan(angle) the density of the angle is proportional to cos(angle)^(freedom - 1), so that the
 /// answer is the angle beyond which this share of the area lies.
-fn reach_student(beyond: f64, freedom: f64) -> f64 {
+pub(crate) fn reach_student(beyond: f64, freedom: f64) -> f64 {
     let freedom = freedom.clamp(1.0, NEARLY_NORMAL);
     let width = FRAC_PI_2 / f64::from(CELLS);
     let density = |angle: f64| angle.cos().max(0.0).powf(freedom - 1.0);

@@ -9,18 +9,18 @@ use crate::{Vocabulary, measured};
 use model::record::{Run, Step};
 
 /// Steps of two runs with the same load.
-pub(super) struct Matched<'a> {
+pub(crate) struct Matched<'a> {
     /// The load in words.
-    pub(super) name: String,
-    pub(super) sides: [Vec<&'a Step>; 2],
+    pub(crate) name: String,
+    pub(crate) sides: [Vec<&'a Step>; 2],
 }
 
 /// Loads of two runs.
-pub(super) struct Loads<'a> {
+pub(crate) struct Loads<'a> {
     /// Those that both have, in the order of the baseline.
-    pub(super) both: Vec<Matched<'a>>,
+    pub(crate) both: Vec<Matched<'a>>,
     /// Those that only the baseline has, and only the other run, in words.
-    pub(super) only: [Vec<String>; 2],
+    pub(crate) only: [Vec<String>; 2],
 }
 
 /// What was asked of a step. Labels play no part: those of imported runs may be any.
@@ -75,7 +75,7 @@ impl<'a> LoadKey<'a> {
 }
 
 /// Groups the measured steps of two runs by their load. Steps of one run with the same load are repeats of it.
-pub(super) fn of<'a>(runs: [&'a Run; 2]) -> Loads<'a> {
+pub(crate) fn of<'a>(runs: [&'a Run; 2]) -> Loads<'a> {
     let varied = runs.iter().flat_map(|run| measured(run)).flat_map(|step| step.parameters.keys().map(String::as_str));
     let mut names: BTreeSet<&str> = varied.filter(|name| is_no_load(name)).collect();
     // Where the data lie, and how large they are, differs between platforms: it makes no other load.

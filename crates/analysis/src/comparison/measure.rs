@@ -243,6 +243,13 @@ impl Measure {
         prepared.filter(|prepared| prepared.values.iter().any(|value| value.is_some_and(|value| value > 0.0))).collect()
     }
 
+    /// The figures of the second run's side of a load above zero, where the first has them too.
+    pub(crate) fn values_of_load(runs: [&Run; 2], sides: &[Vec<&Step>; 2]) -> Vec<(Self, f64)> {
+        let known = Self::of_load(runs, sides).into_iter();
+        let above_zero = |value: Option<f64>| value.filter(|value| *value > 0.0);
+        known.filter_map(|one| Some((one.measure, above_zero(one.values[0]).and(above_zero(one.values[1]))?))).collect()
+    }
+
     /// A time that failures cost: of several the geometric mean, with their scatter.
     fn of_failures(self, time: FailureTime, costs: [&[FailureCost]; 2]) -> Prepared {
         let times =

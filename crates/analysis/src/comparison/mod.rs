@@ -7,10 +7,10 @@
 mod change;
 mod doubts;
 mod grown;
-mod loads;
+pub(crate) mod loads;
 mod measure;
 mod scatter;
-mod settings;
+pub(crate) mod settings;
 mod stalls;
 #[cfg(test)]
 mod tests;
@@ -22,6 +22,7 @@ use super::{Finding, analyse_asked};
 use model::record::{Histogram, Run, Step, is_mark};
 use scatter::Scatter;
 
+pub(crate) use change::reach_student;
 pub use change::{Comparison, Difference, ERROR_RATE, Evidence, Grounds, Overall, signed_percent};
 pub use doubts::Doubt;
 pub use grown::Grown;

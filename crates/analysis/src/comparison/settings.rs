@@ -65,7 +65,7 @@ pub(super) fn verifies(run: &Run) -> bool {
 
 /// What differs, what matters most first. The command line, notes, names and times are left out: the first says again what
 /// parameters say, and the others always differ. So are the label and number of steps, which loads are matched without.
-pub(super) fn differences(runs: &[&Run]) -> Vec<SettingDifference> {
+pub(crate) fn differences(runs: &[&Run]) -> Vec<SettingDifference> {
     let listed: Vec<Vec<Setting>> = runs.iter().map(|run| settings(run)).collect();
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();

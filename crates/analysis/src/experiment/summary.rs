@@ -462,7 +462,7 @@ impl CaseReading {
     }
 
     /// Answers to the limits of its command and to what was demanded of its failure.
-    pub(super) fn answers(&self) -> impl Iterator<Item = LimitAnswer> {
+    pub fn answers(&self) -> impl Iterator<Item = LimitAnswer> {
         let demands = self.failure.iter().flat_map(|failure| &failure.demands).map(|demand| match demand.met {
             Some(true) => LimitAnswer::Yes,
             Some(false) => LimitAnswer::No,

@@ -7,6 +7,7 @@ mod chart;
 mod comparison;
 mod distribution;
 mod experiment;
+mod history;
 mod load_line;
 mod made;
 mod over_time;
@@ -30,6 +31,7 @@ use sha2::{Digest, Sha256};
 
 pub use comparison::comparison;
 pub use experiment::experiment;
+pub use history::history;
 pub use picture::Picture;
 pub use trend::trend;
 

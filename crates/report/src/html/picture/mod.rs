@@ -22,6 +22,7 @@ use super::{Reported, comparison, load_line};
 use crate::comparison::headline;
 use crate::facts::clock;
 use crate::html::chart::{At, Bars, Line, Lines, Quantity, Scale};
+use analysis::history::Histories;
 use analysis::{Compared, FirstScreen, Opening, Overall, is_of_jobs};
 use model::record::Run;
 use png::{BitDepth, ColorType, Encoder, PixelDimensions, Unit};
@@ -76,6 +77,18 @@ impl Picture {
             draw_bars(&head(&chart.frame.title), &chart, &[])
         };
         drawn.or_else(histogram).map(Self)
+    }
+
+    /// Of histories the figure that is worst, over time. `None` where no run has one.
+    pub fn of_histories(histories: &Histories) -> Option<Self> {
+        let (chart, history) = super::history::main_chart(histories)?;
+        let head = Head {
+            title: format!("{}: {}", crate::history::title(history), chart.frame.title),
+            answer: crate::history::answer(histories, history),
+            is_doubtful: histories.is_worse() == Some(true),
+            under: chart.frame.words.clone(),
+        };
+        draw_lines(&head, &chart).map(Self)
     }
 
     /// As SVG.

@@ -1,0 +1,293 @@
+//! Where the level of a series of figures changed, looked for anew after each of them as a pipeline does.
+//!
+//! A split of the runs since the last change is judged by how far the means of its two sides lie apart, in standard errors of that
+//! distance. How much single runs scatter is read from the runs before the split alone, and from those before earlier changes: a change must
+//! not hide in its own noise. Neighbouring runs are alike (Student 1908, Bartlett 1946), which makes means scatter more than independent runs
+//! would: the correlation of neighbours is taken at the upper end of its interval, since a few runs say little about it.
+//!
+//! A few wild runs are no change. Values are limited to some deviations from the middle, a change needs [`FEWEST_AFTER`] runs, and nearly all
+//! runs of a short side must lie beyond half of it.
+
+use crate::comparison::reach_student;
+use std::collections::BTreeMap;
+
+/// Runs before a change, from which their scatter is known well enough.
+pub const FEWEST_BEFORE: usize = 12;
+/// Runs from a change on.
+pub const FEWEST_AFTER: usize = 4;
+/// Probability that one look finds one split of runs that are all alike beyond the limit. A history of 100 runs is looked at 85 times at up
+/// to 38 splits each, which are much alike: together they find something in about 1 % of such histories (`tests.rs`).
+const ERROR_RATE: f64 = 0.5e-4;
+/// Deviations from the middle to which values are limited: of runs before a split and of many after it, and of few after it.
+const LIMITS: [f64; 2] = [3.0, 5.0];
+/// Runs that are looked at: what lies further back says nothing more about the level of today.
+const MOST: usize = 150;
+/// Runs after a split up to which each place is looked at, and how far apart they are beyond.
+const CLOSELY: usize = 30;
+const APART: usize = 5;
+/// Runs after a split that are few: so many of them that lie elsewhere by accident would not be noticed in their mean.
+const FEW: usize = 15;
+/// Of a few runs one in so many may lie on the other side of half the change.
+const ASTRAY: usize = 5;
+/// The correlation of neighbours that is assumed at most: beyond it no number of runs would do.
+const MAX_CORRELATION: f64 = 0.8;
+/// Standard errors by which the correlation may be larger than it looks: one side of 95 %.
+const CORRELATION_REACH: f64 = 1.64;
+/// Figures that a line is free to choose, and each step: its level, and its place, which is the best of many.
+const FREE_OF_LINE: usize = 2;
+const FREE_OF_STEP: usize = 3;
+/// Deviations of a normal distribution in one median of absolute deviations.
+const DEVIATIONS_OF_MEDIAN: f64 = 1.4826;
+/// Deviation that rounding alone may make, of logarithms.
+const ROUNDING: f64 = 1e-6;
+
+/// A change of the level.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Found {
+    /// Index of the first value after the change; of a drift after the half of it that was seen first.
+    pub(super) at: usize,
+    /// Index of the value at which it was first certain.
+    pub(super) seen_at: usize,
+    /// Indices of the first value of the level before, and of the first that is no longer of the level after.
+    pub(super) stretch: [usize; 2],
+    /// The level before and after; of a drift at either end of the line.
+    pub(super) levels: [f64; 2],
+    /// Whether a straight line explains all values of the stretch better than levels do.
+    pub(super) is_drift: bool,
+}
+
+/// All changes of `values`, which are logarithms of figures in the order in which they were measured. Of `series` that are looked at
+/// together, at least one, a change where there is none is as rare as of one alone. Where changes are never depends on later values; what
+/// they are does.
+pub(super) fn changes(values: &[f64], series: usize) -> Vec<Found> {
+    let places = places(values, ERROR_RATE / series.max(1) as f64);
+    let ends = places.iter().skip(1).map(|(at, _)| *at).chain([values.len()]);
+    let begins = [0].into_iter().chain(places.iter().map(|(at, _)| *at));
+    let steps = places.iter().zip(begins).zip(ends).map(|((&(at, seen_at), from), end)| {
+        let level = |from: usize, to: usize| median(values.get(from..to).unwrap_or_default());
+        Found { at, seen_at, stretch: [from, end], levels: [level(from, at), level(at, end)], is_drift: false }
+    });
+    let steps: Vec<Found> = steps.collect();
+    // Steps that go on in one direction may be one drift.
+    let same_way = |one: &Found, other: &Found| (one.levels[1] > one.levels[0]) == (other.levels[1] > other.levels[0]);
+    steps
+        .chunk_by(same_way)
+        .flat_map(|steps| drift(values, steps).map_or_else(|| steps.to_vec(), |one| vec![one]))
+        .collect()
+}
+
+/// Where changes are, and where they were seen.
+fn places(values: &[f64], error_rate: f64) -> Vec<(usize, usize)> {
+    let mut limits: BTreeMap<u32, f64> = BTreeMap::new();
+    let mut limit = |freedom: f64| {
+        let freedom = freedom.max(1.0) as u32;
+        *limits.entry(freedom).or_insert_with(|| reach_student(error_rate, f64::from(freedom)))
+    };
+    let mut found = Vec::new();
+    let (mut from, mut earlier) = (0, Scatter::default());
+    for seen_at in 0..values.len() {
+        from = from.max((seen_at + 1).saturating_sub(MOST));
+        let Some(stretch) = values.get(from..=seen_at) else { break };
+        let split = best_split(stretch, earlier, &mut limit).or_else(|| middle_of_drift(stretch, &mut limit));
+        let Some(split) = split else { continue };
+        if let Some(before) = stretch.get(..split) {
+            earlier = earlier.with(Side::of(before).scatter);
+        }
+        from += split;
+        found.push((from, seen_at));
+    }
+    found
+}
+
+/// The number of values before a split of `stretch` whose sides lie certainly apart. Which of all splits it is, is for how little they leave
+/// unexplained: beyond the limits of values many are as certain.
+fn best_split(stretch: &[f64], earlier: Scatter, limit: &mut impl FnMut(f64) -> f64) -> Option<usize> {
+    let most = stretch.len().checked_sub(FEWEST_BEFORE)?;
+    let mut places = (FEWEST_AFTER..=most).filter(|after| *after <= CLOSELY || after.is_multiple_of(APART));
+    let is_certain = places.any(|after| {
+        let (before, after) = stretch.split_at(stretch.len() - after);
+        beyond(before, after, earlier, limit).is_some_and(|beyond| beyond >= 1.0)
+    });
+    let left = |split: usize| {
+        let (before, after) = stretch.split_at(split);
+        [before, after].map(|side| distances(side, median(side)).iter().sum::<f64>()).iter().sum::<f64>()
+    };
+    let all = FEWEST_BEFORE..=stretch.len() - FEWEST_AFTER;
+    is_certain.then(|| all.min_by(|one, other| left(*one).total_cmp(&left(*other)))).flatten()
+}
+
+/// The middle of `stretch` if it rises or falls all along. A slope that is steep looks like scatter to a split, so that none is found.
+///
+/// Each pair of runs has a vote (Mann 1945, Kendall 1975), which neighbours that are alike cast alike (Hamed and Rao 1998).
+fn middle_of_drift(stretch: &[f64], limit: &mut impl FnMut(f64) -> f64) -> Option<usize> {
+    if stretch.len() < FEWEST_BEFORE + FEWEST_AFTER {
+        return None;
+    }
+    let later = |(place, value): (usize, &f64)| {
+        let others = stretch.iter().enumerate().skip(place + 1);
+        let value = *value;
+        others.map(move |(at, other)| (other - value, (at - place) as f64)).collect::<Vec<_>>()
+    };
+    let pairs: Vec<(f64, f64)> = stretch.iter().enumerate().flat_map(later).collect();
+    let votes = pairs.iter().map(|(rise, _)| if *rise == 0.0 { 0.0 } else { rise.signum() }).sum::<f64>();
+    let count = stretch.len() as f64;
+    let error = (count * (count - 1.0) * (2.0 * count + 5.0) / 18.0).sqrt();
+    // Nothing that follows makes it more certain.
+    if votes.abs() - 1.0 < error * limit(count) {
+        return None;
+    }
+    let slopes: Vec<f64> = pairs.iter().map(|(rise, apart)| rise / apart).collect();
+    let slope = median(&slopes);
+    let left: Vec<f64> = stretch.iter().enumerate().map(|(place, value)| value - slope * place as f64).collect();
+    let scatter = Side::of(&left).scatter;
+    let correlation = scatter.correlation();
+    let alike = (1.0 + correlation) / (1.0 - correlation);
+    let is_certain = (votes.abs() - 1.0) / (error * alike.sqrt()) >= limit(scatter.freedom / alike);
+    is_certain.then_some(stretch.len() / 2)
+}
+
+/// How far the two sides lie apart, in limits: from 1 on it is no accident. Absent where a few runs after it do not agree.
+fn beyond(before: &[f64], after: &[f64], earlier: Scatter, limit: &mut impl FnMut(f64) -> f64) -> Option<f64> {
+    let side = Side::of(before);
+    let scatter = earlier.with(side.scatter);
+    let deviation = scatter.deviation();
+    let scaled = |limit: f64| move |value: &f64| ((value - side.middle) / deviation).clamp(-limit, limit);
+    let is_few = after.len() < FEW;
+    let [mean_before, mean_after] =
+        [mean(before.iter().map(scaled(LIMITS[0]))), mean(after.iter().map(scaled(LIMITS[usize::from(is_few)])))];
+    if is_few {
+        let half = (mean_before + mean_after) / 2.0;
+        let is_astray = |value: &&f64| ((*value - side.middle) / deviation > half) != (mean_after > mean_before);
+        if after.iter().filter(is_astray).count() > after.len() / ASTRAY {
+            return None;
+        }
+    }
+    let correlation = scatter.correlation();
+    let error = (error_of_mean(before.len(), correlation) + error_of_mean(after.len(), correlation)).sqrt();
+    let freedom = scatter.freedom * (1.0 - correlation) / (1.0 + correlation);
+    Some((mean_after - mean_before).abs() / error / limit(freedom))
+}
+
+fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = values.len().max(1) as f64;
+    values.sum::<f64>() / count
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let at = |place: usize| sorted.get(place).copied().unwrap_or_default();
+    (at(sorted.len() / 2) + at(sorted.len().saturating_sub(1) / 2)) / 2.0
+}
+
+fn distances(values: &[f64], middle: f64) -> Vec<f64> {
+    values.iter().map(|value| (value - middle).abs()).collect()
+}
+
+/// The variance of a mean of `count` neighbours, each correlated with the next by `correlation` and with those further away by its powers,
+/// as a share of the variance of one (Bartlett 1946).
+fn error_of_mean(count: usize, correlation: f64) -> f64 {
+    let all = count as f64;
+    let mut power = 1.0;
+    let shared = (1..count).map(|apart| {
+        power *= correlation;
+        2.0 * (1.0 - apart as f64 / all) * power
+    });
+    (1.0 + shared.sum::<f64>()) / all
+}
+
+/// How much values scatter about their levels, added up over stretches of one level.
+#[derive(Debug, Clone, Copy, Default)]
+struct Scatter {
+    /// Sum of squares.
+    squares: f64,
+    /// Sum of products of neighbours.
+    products: f64,
+    /// Values less one for each stretch.
+    freedom: f64,
+}
+
+impl Scatter {
+    fn with(self, other: Self) -> Self {
+        Self {
+            squares: self.squares + other.squares,
+            products: self.products + other.products,
+            freedom: self.freedom + other.freedom,
+        }
+    }
+
+    fn deviation(&self) -> f64 {
+        (self.squares / self.freedom.max(1.0)).sqrt().max(ROUNDING)
+    }
+
+    /// The upper end of what neighbours may have in common. What a few values show is less than what there is, by one part in their number
+    /// and four more of it (Kendall 1954).
+    fn correlation(&self) -> f64 {
+        let (seen, count) = (self.products / self.squares.max(f64::MIN_POSITIVE), self.freedom + 1.0);
+        let likely = seen + (1.0 + 4.0 * seen) / count;
+        let error = ((1.0 - likely * likely).max(0.0) / count).sqrt();
+        (likely + CORRELATION_REACH * error).clamp(0.0, MAX_CORRELATION)
+    }
+}
+
+/// Values of one level.
+struct Side {
+    middle: f64,
+    scatter: Scatter,
+}
+
+impl Side {
+    fn of(values: &[f64]) -> Self {
+        let middle = median(values);
+        let distances = distances(values, middle);
+        // Of figures that are counted in few steps more than half may be the same: the others are not wild for that.
+        let typical = match DEVIATIONS_OF_MEDIAN * median(&distances) {
+            0.0 => mean(distances.iter().map(|distance| distance * distance)).sqrt(),
+            typical => typical,
+        };
+        let reach = LIMITS[0] * typical.max(ROUNDING);
+        let limited: Vec<f64> = values.iter().map(|value| (value - middle).clamp(-reach, reach)).collect();
+        let mean = mean(limited.iter().copied());
+        let squares = limited.iter().map(|value| (value - mean).powi(2)).sum();
+        let products = limited.windows(2).map(|pair| pair.iter().map(|value| value - mean).product::<f64>()).sum();
+        Self { middle, scatter: Scatter { squares, products, freedom: values.len() as f64 - 1.0 } }
+    }
+}
+
+/// Steps as one drift, if a straight line explains their stretch better by Schwarz's criterion (1978), which charges each figure that a
+/// model is free to choose.
+fn drift(values: &[f64], steps: &[Found]) -> Option<Found> {
+    let (first, last) = (steps.first()?, steps.last()?);
+    let stretch = [first.stretch[0], last.stretch[1]];
+    let values = values.get(stretch[0]..stretch[1])?;
+    let begins = steps.iter().map(|step| step.at - stretch[0]);
+    let edges: Vec<usize> = [0].into_iter().chain(begins).chain([values.len()]).collect();
+    let of_level = |edge: &[usize]| {
+        let level = values.get(edge[0]..edge[1]).unwrap_or_default();
+        let middle = median(level);
+        squares_about(level, |_| middle)
+    };
+    let of_steps = edges.windows(2).map(of_level).sum::<f64>();
+    let centre = (values.len() as f64 - 1.0) / 2.0;
+    let level = mean(values.iter().copied());
+    let (mut along, mut across) = (0.0, 0.0);
+    for (place, value) in values.iter().enumerate() {
+        let place = place as f64 - centre;
+        (along, across) = (along + place * place, across + place * (value - level));
+    }
+    let slope = across / along.max(f64::MIN_POSITIVE);
+    let of_line = squares_about(values, |place| level + slope * (place as f64 - centre));
+    let count = values.len() as f64;
+    let weighed = |left: f64, free: usize| count * left.max(f64::MIN_POSITIVE).ln() + free as f64 * count.ln();
+    let is_line = weighed(of_line, FREE_OF_LINE) < weighed(of_steps, 1 + FREE_OF_STEP * steps.len());
+    is_line.then(|| Found {
+        stretch,
+        levels: [level - slope * centre, level + slope * centre],
+        is_drift: true,
+        ..*first
+    })
+}
+
+fn squares_about(values: &[f64], line: impl Fn(usize) -> f64) -> f64 {
+    values.iter().enumerate().map(|(place, value)| (value - line(place)).powi(2)).sum()
+}
