@@ -80,31 +80,23 @@ impl Bench {
         Ok(())
     }
 
-    /// Both on the figures of real runs of one load here, with a step planted into them.
+    /// Both on the figures of real runs of two loads here, of the disk and of the processors, with a step planted into them.
     pub(crate) fn real_history(&self) -> Result<(), Failure> {
-        let runs = self.runs.join("history");
-        let folder = runs.display().to_string();
         let path = self.raw.display().to_string();
+        let target = format!("dir:{}", self.runs.join("data-of-history").display());
+        self.plimsoll_text(&["slob", "setup", "-s", "1", "SCALE=64M", "--target", &target])?;
+        let disk = "io run --size 1G --pattern randread --depth 8 --duration 2 --warmup 1 --path";
+        let memory = "slob run -s 1 -t 1 UPDATE_PCT=0 RUN_TIME=2 --warmup 1s --cache 256M --target";
+        self.history_of("reads of the disk", disk, &path)?;
+        self.history_of("blocks in memory", memory, &target)
+    }
+
+    fn history_of(&self, what: &str, words: &str, place: &str) -> Result<(), Failure> {
+        let runs = self.runs.join(what.replace(' ', "-"));
+        let folder = runs.display().to_string();
         for _ in 0..RUNS {
-            self.plimsoll_text(&[
-                "io",
-                "run",
-                "--path",
-                &path,
-                "--size",
-                "1G",
-                "--pattern",
-                "randread",
-                "--depth",
-                "8",
-                "--duration",
-                "2",
-                "--warmup",
-                "1",
-                "--runs",
-                &folder,
-                "--quiet",
-            ])?;
+            let words = words.split(' ').chain([place, "--runs", &folder, "--quiet"]);
+            self.plimsoll_text(&words.collect::<Vec<_>>())?;
         }
         let output = std::process::Command::new(&self.program)
             .args(["compare", "--history", "--json", "--runs", &folder])
@@ -121,7 +113,7 @@ impl Bench {
             let products = logs.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum::<f64>();
             let deviation = (squares / (logs.len() as f64 - 1.0)).sqrt();
             figure(&format!(
-                "| {name} of {RUNS} real runs: deviation of {:.2} %, neighbours correlated by {:.2}, changes found | {} | - | - | 0 | {} |",
+                "| {what}, {name} of {RUNS} runs: deviation of {:.2} %, neighbours correlated by {:.2}, changes found | {} | - | - | 0 | {} |",
                 100.0 * deviation,
                 products / squares,
                 one["changes"].as_array().map_or(0, Vec::len),
@@ -137,7 +129,7 @@ impl Bench {
             });
             let share = 100.0 * found.count() as f64 / all.max(1) as f64;
             figure(&format!(
-                "| the same with a step of 3 % at any of {all} runs, found within {AFTER}, % | {share:.0} | - | - | at least 95 | {} |",
+                "| the same with steps of 3 % at each of {all} runs, found within {AFTER}, % | {share:.0} | - | - | at least 95 | {} |",
                 verdict(share >= 95.0)
             ));
         }

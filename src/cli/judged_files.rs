@@ -34,7 +34,7 @@ impl JudgedArgs {
         self.github
     }
 
-    /// Writes the files that are asked for; the summary is `summary`'s.
+    /// Writes the files that flags name; the summary is `summary`'s.
     pub(super) fn write(
         &self,
         suites: &[Suite],

@@ -49,6 +49,7 @@ pub fn comparison(
 ) -> io::Result<()> {
     let mut paper = Terminal { out, width: width.max(NARROWEST) };
     paper.remark(&headline(compared))?;
+    compared.pairs.iter().try_for_each(|pair| paper.remark(&compared.verdict(pair)))?;
     if let Some(clients) = NfsClients::of(runs) {
         paper.aside(&clients.sentence())?;
     }
@@ -278,11 +279,9 @@ fn cells(figure: Option<&ComparedFigure>, is_doubtful: bool) -> [String; 2] {
 fn answers(paper: &mut dyn Paper, compared: &Compared, detail: Detail) -> io::Result<()> {
     paper.title("Is it real, and does it matter?")?;
     for (index, pair) in compared.pairs.iter().enumerate() {
-        let verdict = compared.verdict(pair);
-        if index == 0 {
-            paper.remark(&verdict)?
-        } else {
-            paper.aside(&verdict)?
+        if index > 0 {
+            let [baseline, other] = compared.names_of(pair);
+            paper.aside(&format!("`{other}` against `{baseline}`:"))?;
         }
         let mut advice: Vec<String> = Vec::new();
         for answer in ANSWERS {

@@ -68,19 +68,19 @@ pub(super) fn name(series: &Series) -> String {
 /// What a history is called.
 pub(super) fn title(history: &History) -> String {
     let name = history.runs.last().map_or("", |run| if run.name.is_empty() { &run.id } else { &run.name });
-    format!("History of {name}")
+    format!("History of {name}{}", if history.is_simulated { " (simulated)" } else { "" })
 }
 
 /// Whether it is worse today than it was, in a sentence.
 pub(super) fn answer(histories: &Histories, history: &History) -> String {
     let of_series: Vec<_> = histories.series_of(history).collect();
-    let worst = of_series.iter().filter_map(|(series, today)| match today {
+    let worse = of_series.iter().filter_map(|(series, today)| match today {
         Today::Worse(share, since) => Some((*series, *share, *since)),
         _ => None,
     });
-    let worse: Vec<_> = worst.collect();
+    let worse: Vec<_> = worse.collect();
     let latest = history.runs.last().map_or_else(|| UNKNOWN.to_owned(), called);
-    if let Some((series, share, since)) = worse.iter().max_by(|one, other| one.1.abs().total_cmp(&other.1.abs())) {
+    if let Some((series, share, since)) = worse.iter().max_by(|one, other| factor(one.1).total_cmp(&factor(other.1))) {
         let others = match worse.len() - 1 {
             0 => String::new(),
             1 => " One more figure is worse.".to_owned(),
@@ -100,23 +100,25 @@ pub(super) fn answer(histories: &Histories, history: &History) -> String {
     format!("Not worse: up to {latest} no level is worse by more than {limit} % than it was.")
 }
 
-fn grounds(histories: &Histories, history: &History) -> String {
+/// What the answer rests on.
+pub(super) fn grounds(histories: &Histories, history: &History) -> String {
     let (first, last) = (history.runs.first().map(when), history.runs.last().map(when));
     let span = first.zip(last).map_or_else(String::new, |(first, last)| format!(", {first} to {last}"));
     let runs = history.runs.len();
     let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
-    format!("{runs}{span}, times in UTC. A change matters beyond {} %.", percent(histories.threshold))
+    let simulated = if history.is_simulated { " The target is simulated." } else { "" };
+    format!("{runs}{span}, times in UTC.{simulated} A change matters beyond {} %.", percent(histories.threshold))
+}
+
+/// How far a share is from no change, the same for half and twice as much.
+fn factor(share: f64) -> f64 {
+    (1.0 + share).ln().abs()
 }
 
 fn row(history: &History, series: &Series, today: Today<'_>) -> Vec<String> {
     let shown = |figure: f64| value(&series.measure, Some(figure));
     let levels = series.changes.last().map(|last| last.levels[1]);
-    let middle = || {
-        let mut sorted: Vec<f64> = series.points.iter().map(|(_, figure)| *figure).collect();
-        sorted.sort_by(f64::total_cmp);
-        sorted.get(sorted.len() / 2).copied()
-    };
-    let level = levels.or_else(middle);
+    let level = levels.or_else(|| series.middle());
     let best = |share: f64| level.map_or_else(|| UNKNOWN.to_owned(), |level| shown(level / (1.0 + share)));
     let (best, change, answer, since) = match today {
         Today::TooFew => (String::new(), String::new(), "too few", String::new()),
@@ -176,12 +178,12 @@ fn surroundings(change: &LevelChange, detail: Detail) -> String {
     let room = if detail == Detail::Full { usize::MAX } else { MAX_SURROUNDINGS };
     let one = |changed: &SettingDifference| {
         let value = |place: usize| changed.values.get(place).cloned().flatten().unwrap_or_else(|| UNKNOWN.to_owned());
-        format!("{} `{}` to `{}`", changed.name, value(0), value(1))
+        format!("{}: {} -> {}", changed.name, value(0), value(1))
     };
     let shown: Vec<String> = all.iter().take(room).map(one).collect();
     let more = all.len().saturating_sub(room);
     let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-    format!("Changed there too, which need not be the cause: {}{more}.", shown.join(", "))
+    format!("Changed there too, which need not be the cause: {}{more}.", shown.join("; "))
 }
 
 fn at(history: &History, series: &Series, point: usize) -> String {

@@ -33,7 +33,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         html::history(&mut page, &histories, &Kept::File)?;
         Ok(page)
     };
-    let picture = || Picture::of_histories(&histories).ok_or_else(super::nothing_to_draw);
+    let picture = || Picture::of_histories(&histories).ok_or_else(nothing_to_draw);
     arguments.page.write(page, picture)?;
     match arguments.format.format() {
         Format::Json => say::json(&document(&histories))?,
@@ -53,6 +53,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     })
 }
 
+fn nothing_to_draw() -> Failure {
+    Failure::new("this history has one run, of which no chart is made")
+        .with_hint("`plimsoll report RUN -o FILE.png` draws a run".to_owned())
+}
+
 fn document(histories: &Histories) -> Value {
     json!({
         "format": FORMAT,
@@ -68,6 +73,7 @@ fn history(histories: &Histories, history: &History) -> Value {
     let run =
         |run: &analysis::history::HistoryRun| json!({ "id": run.id, "name": run.name, "started_at": run.started_at });
     json!({
+        "simulated": history.is_simulated,
         "runs": history.runs.iter().map(run).collect::<Vec<_>>(),
         "series": histories.series_of(history).map(|(one, today)| series(one, today)).collect::<Vec<_>>(),
     })
@@ -109,4 +115,84 @@ fn level_change(series: &Series, change: &LevelChange) -> Value {
         "change": change.share(),
         "surroundings": change.surroundings.iter().map(super::document::setting).collect::<Vec<_>>(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use clap::Parser;
+    use jiff::ToSpan;
+
+    use super::*;
+    use model::record::store::Store;
+    use model::record::{Timestamp, sample};
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    fn parsed(words: &[&str]) -> Arguments {
+        Line::try_parse_from(std::iter::once(&"compare").chain(words)).unwrap().arguments
+    }
+
+    /// As many nights of one load, the last `slow` of which finish a tenth less.
+    fn nights(place: &std::path::Path, count: u64, slow: u64) {
+        let store = Store::new(place);
+        for night in 0..count {
+            let mut run = sample::sweep(5);
+            run.id = format!("night-{night}");
+            run.started_at = Timestamp(run.started_at.0.checked_add((24 * night as i64).hours()).unwrap());
+            for step in &mut run.steps {
+                let operations = step.counters.operations.unwrap() + night % 3;
+                step.counters.operations = Some(if night + slow < count { operations } else { operations * 9 / 10 });
+            }
+            store.save(&run).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_load_that_became_slower_fails_the_pipeline_with_its_evidence() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = |name: &str| directory.path().join(name).display().to_string();
+        nights(&directory.path().join("runs"), 30, 6);
+        let files = [place("junit.xml"), place("summary.md"), place("history.html"), place("history.svg")];
+        let runs = place("runs");
+        let words = ["--history", "--runs", &runs, "--junit", &files[0], "--markdown", &files[1], "-o"];
+        for output in &files[2..] {
+            let arguments = parsed(&[&words[..], &[output]].concat());
+            assert_eq!(super::super::run(&arguments).unwrap(), Exit::NotMet);
+        }
+        let [junit, summary, page, picture] = files.map(|file| fs::read_to_string(file).unwrap());
+        assert!(junit.contains("<failure message=\"It is -10") && junit.contains("`night-24`"), "{junit}");
+        assert!(summary.contains("**Worse: ") && summary.lines().count() <= 21, "{summary}");
+        for drawn in [page, picture] {
+            assert!(drawn.contains("Worse: ") && drawn.contains("night-24"), "{drawn}");
+        }
+        let tolerant = parsed(&["--history", "--threshold", "20%", "--json", "--runs", &runs]);
+        assert_eq!(super::super::run(&tolerant).unwrap(), Exit::Done);
+        let few = parsed(&["--history", "night-1", "--runs", &runs]);
+        assert_eq!(super::super::run(&few).unwrap(), Exit::NoVerdict);
+    }
+
+    #[test]
+    fn a_document_has_every_point_and_change() {
+        let directory = tempfile::tempdir().unwrap();
+        nights(directory.path(), 30, 6);
+        let runs: Vec<Run> = Store::new(directory.path())
+            .list()
+            .0
+            .iter()
+            .map(|run| model::record::store::load(&run.path).unwrap())
+            .collect();
+        let document = document(&Histories::of(&runs.iter().collect::<Vec<_>>(), 0.05));
+        assert_eq!(document["worse"], true);
+        let series = &document["histories"][0]["series"][0];
+        assert_eq!((series["answer"].as_str(), series["since_change"].as_u64()), (Some("worse"), Some(0)));
+        assert_eq!(series["points"].as_array().unwrap().len(), 30);
+        let change = &series["changes"][0];
+        assert_eq!((change["kind"].as_str(), change["run"].as_u64()), (Some("step"), Some(24)), "{change}");
+    }
 }

@@ -40,8 +40,8 @@ must be real. It is 2 if nothing could be compared. To learn how one run differs
 alternating runs of each. Join those that repeat each other with commas.
 
 With `--history`, runs of the same work, address and tags are followed over time. A change takes 12 runs before it and 4 \
-after it. The exit code is 1 if a level is worse than the best before, by more than the threshold, and 2 if no load of \
-the latest run has 16. Once a loss is accepted, name only the runs since, such as by a tag.";
+after it. The exit code is 1 if a level is worse than the best before by more than the threshold. It is 2 if the \
+latest run's loads have fewer than 16 runs. Once a loss is accepted, name only the runs since, such as by a tag.";
 
 /// Arguments of `plimsoll compare`.
 #[derive(Debug, Args)]
@@ -56,7 +56,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "RUN", conflicts_with = "history", help_heading = "Comparison")]
     baseline: Option<String>,
 
-    /// Judge the latest runs against all earlier ones: what changed its level, when, and what else changed there
+    /// Judge the latest runs against all earlier ones of the same load
     ///
     /// All matching runs are used [default: all].
     #[arg(long, help_heading = "Comparison")]

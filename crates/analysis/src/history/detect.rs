@@ -1,9 +1,10 @@
 //! Where the level of a series of figures changed, looked for anew after each of them as a pipeline does.
 //!
-//! A split of the runs since the last change is judged by how far the means of its two sides lie apart, in standard errors of that
+//! A split of the runs since the last change is judged by how far the levels of its two sides lie apart, in standard errors of that
 //! distance. How much single runs scatter is read from the runs before the split alone, and from those before earlier changes: a change must
-//! not hide in its own noise. Neighbouring runs are alike (Student 1908, Bartlett 1946), which makes means scatter more than independent runs
-//! would: the correlation of neighbours is taken at the upper end of its interval, since a few runs say little about it.
+//! not hide in its own noise. Neighbouring runs are alike (a Markov process of the first order): levels are those of least squares after the
+//! common part of neighbours was taken away (Cochrane and Orcutt 1949, Prais and Winsten 1954). How much they have in common, a few runs do
+//! not say: the least certain of all that is possible counts.
 //!
 //! A few wild runs are no change. Values are limited to some deviations from the middle, a change needs [`FEWEST_AFTER`] runs, and nearly all
 //! runs of a short side must lie beyond half of it.
@@ -17,11 +18,11 @@ pub const FEWEST_BEFORE: usize = 12;
 pub const FEWEST_AFTER: usize = 4;
 /// Probability that one look finds one split of runs that are all alike beyond the limit. A history of 100 runs is looked at 85 times at up
 /// to 38 splits each, which are much alike: together they find something in about 1 % of such histories (`tests.rs`).
-const ERROR_RATE: f64 = 0.5e-4;
+const ERROR_RATE: f64 = 0.25e-4;
 /// Deviations from the middle to which values are limited: of runs before a split and of many after it, and of few after it.
-const LIMITS: [f64; 2] = [3.0, 5.0];
-/// Runs that are looked at: what lies further back says nothing more about the level of today.
-const MOST: usize = 150;
+const LIMITS: [f64; 2] = [3.0, 20.0];
+/// Runs that are looked at, at least and at most: what lies further back says nothing more about the level of today.
+const MOST: [usize; 2] = [150, 200];
 /// Runs after a split up to which each place is looked at, and how far apart they are beyond.
 const CLOSELY: usize = 30;
 const APART: usize = 5;
@@ -29,8 +30,8 @@ const APART: usize = 5;
 const FEW: usize = 15;
 /// Of a few runs one in so many may lie on the other side of half the change.
 const ASTRAY: usize = 5;
-/// The correlation of neighbours that is assumed at most: beyond it no number of runs would do.
-const MAX_CORRELATION: f64 = 0.8;
+/// Correlations of neighbours that are thought of. Beyond the largest no number of runs would do.
+const CORRELATIONS: [f64; 5] = [0.0, 0.2, 0.4, 0.6, 0.8];
 /// Standard errors by which the correlation may be larger than it looks: one side of 95 %.
 const CORRELATION_REACH: f64 = 1.64;
 /// Figures that a line is free to choose, and each step: its level, and its place, which is the best of many.
@@ -48,7 +49,7 @@ pub(super) struct Found {
     pub(super) at: usize,
     /// Index of the value at which it was first certain.
     pub(super) seen_at: usize,
-    /// Indices of the first value of the level before, and of the first that is no longer of the level after.
+    /// Indices of the first value of the level before, and of the first behind the level after.
     pub(super) stretch: [usize; 2],
     /// The level before and after; of a drift at either end of the line.
     pub(super) levels: [f64; 2],
@@ -56,11 +57,30 @@ pub(super) struct Found {
     pub(super) is_drift: bool,
 }
 
-/// All changes of `values`, which are logarithms of figures in the order in which they were measured. Of `series` that are looked at
-/// together, at least one, a change where there is none is as rare as of one alone. Where changes are never depends on later values; what
-/// they are does.
-pub(super) fn changes(values: &[f64], series: usize) -> Vec<Found> {
-    let places = places(values, ERROR_RATE / series.max(1) as f64);
+/// Distances in standard errors beyond which a split is certain, by the values that say how much single ones scatter.
+pub(super) struct Limits {
+    error_rate: f64,
+    known: BTreeMap<u32, f64>,
+}
+
+impl Limits {
+    /// Of `series` that are looked at together, at least one, a change where there is none is as rare as of one alone.
+    pub(super) fn of(series: usize) -> Self {
+        Self { error_rate: ERROR_RATE / series.max(1) as f64, known: BTreeMap::new() }
+    }
+
+    fn of_freedom(&mut self, freedom: f64) -> f64 {
+        let freedom = freedom.clamp(1.0, 1_000.0) as u32;
+        // More of them change little.
+        let freedom = if freedom < 30 { freedom } else { freedom / 10 * 10 };
+        *self.known.entry(freedom).or_insert_with(|| reach_student(self.error_rate, f64::from(freedom)))
+    }
+}
+
+/// All changes of `values`, which are logarithms of figures in the order in which they were measured. Where changes are never depends on
+/// later values; what they are does.
+pub(super) fn changes(values: &[f64], limits: &mut Limits) -> Vec<Found> {
+    let places = places(values, limits);
     let ends = places.iter().skip(1).map(|(at, _)| *at).chain([values.len()]);
     let begins = [0].into_iter().chain(places.iter().map(|(at, _)| *at));
     let steps = places.iter().zip(begins).zip(ends).map(|((&(at, seen_at), from), end)| {
@@ -77,36 +97,37 @@ pub(super) fn changes(values: &[f64], series: usize) -> Vec<Found> {
 }
 
 /// Where changes are, and where they were seen.
-fn places(values: &[f64], error_rate: f64) -> Vec<(usize, usize)> {
-    let mut limits: BTreeMap<u32, f64> = BTreeMap::new();
-    let mut limit = |freedom: f64| {
-        let freedom = freedom.max(1.0) as u32;
-        *limits.entry(freedom).or_insert_with(|| reach_student(error_rate, f64::from(freedom)))
-    };
+fn places(values: &[f64], limits: &mut Limits) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
-    let (mut from, mut earlier) = (0, Scatter::default());
+    let (mut from, mut earlier, mut sides) = (0, Scatter::default(), Vec::new());
     for seen_at in 0..values.len() {
-        from = from.max((seen_at + 1).saturating_sub(MOST));
+        if seen_at + 1 - from > MOST[1] {
+            (from, sides) = (seen_at + 1 - MOST[0], Vec::new());
+        }
         let Some(stretch) = values.get(from..=seen_at) else { break };
-        let split = best_split(stretch, earlier, &mut limit).or_else(|| middle_of_drift(stretch, &mut limit));
+        let split = best_split(stretch, &mut sides, earlier, limits).or_else(|| middle_of_drift(stretch, limits));
         let Some(split) = split else { continue };
         if let Some(before) = stretch.get(..split) {
             earlier = earlier.with(Side::of(before).scatter);
         }
-        from += split;
+        (from, sides) = (from + split, Vec::new());
         found.push((from, seen_at));
     }
     found
 }
 
 /// The number of values before a split of `stretch` whose sides lie certainly apart. Which of all splits it is, is for how little they leave
-/// unexplained: beyond the limits of values many are as certain.
-fn best_split(stretch: &[f64], earlier: Scatter, limit: &mut impl FnMut(f64) -> f64) -> Option<usize> {
+/// unexplained: of a large change many are certain. `sides` are those before each split, which later looks at the same stretch find again.
+fn best_split(stretch: &[f64], sides: &mut Vec<Side>, earlier: Scatter, limits: &mut Limits) -> Option<usize> {
     let most = stretch.len().checked_sub(FEWEST_BEFORE)?;
+    for split in FEWEST_BEFORE + sides.len()..=stretch.len().checked_sub(FEWEST_AFTER)? {
+        sides.push(Side::of(&stretch[..split]));
+    }
     let mut places = (FEWEST_AFTER..=most).filter(|after| *after <= CLOSELY || after.is_multiple_of(APART));
     let is_certain = places.any(|after| {
-        let (before, after) = stretch.split_at(stretch.len() - after);
-        beyond(before, after, earlier, limit).is_some_and(|beyond| beyond >= 1.0)
+        let split = stretch.len() - after;
+        let side = sides.get(split - FEWEST_BEFORE);
+        side.and_then(|side| beyond(side, &stretch[split..], earlier, limits)).is_some_and(|beyond| beyond >= 1.0)
     });
     let left = |split: usize| {
         let (before, after) = stretch.split_at(split);
@@ -119,7 +140,7 @@ fn best_split(stretch: &[f64], earlier: Scatter, limit: &mut impl FnMut(f64) -> 
 /// The middle of `stretch` if it rises or falls all along. A slope that is steep looks like scatter to a split, so that none is found.
 ///
 /// Each pair of runs has a vote (Mann 1945, Kendall 1975), which neighbours that are alike cast alike (Hamed and Rao 1998).
-fn middle_of_drift(stretch: &[f64], limit: &mut impl FnMut(f64) -> f64) -> Option<usize> {
+fn middle_of_drift(stretch: &[f64], limits: &mut Limits) -> Option<usize> {
     if stretch.len() < FEWEST_BEFORE + FEWEST_AFTER {
         return None;
     }
@@ -133,39 +154,38 @@ fn middle_of_drift(stretch: &[f64], limit: &mut impl FnMut(f64) -> f64) -> Optio
     let count = stretch.len() as f64;
     let error = (count * (count - 1.0) * (2.0 * count + 5.0) / 18.0).sqrt();
     // Nothing that follows makes it more certain.
-    if votes.abs() - 1.0 < error * limit(count) {
+    if votes.abs() - 1.0 < error * limits.of_freedom(count) {
         return None;
     }
     let slopes: Vec<f64> = pairs.iter().map(|(rise, apart)| rise / apart).collect();
     let slope = median(&slopes);
     let left: Vec<f64> = stretch.iter().enumerate().map(|(place, value)| value - slope * place as f64).collect();
     let scatter = Side::of(&left).scatter;
-    let correlation = scatter.correlation();
+    let correlation = scatter.correlation().clamp(0.0, CORRELATIONS[CORRELATIONS.len() - 1]);
     let alike = (1.0 + correlation) / (1.0 - correlation);
-    let is_certain = (votes.abs() - 1.0) / (error * alike.sqrt()) >= limit(scatter.freedom / alike);
+    let is_certain = (votes.abs() - 1.0) / (error * alike.sqrt()) >= limits.of_freedom(scatter.freedom / alike);
     is_certain.then_some(stretch.len() / 2)
 }
 
-/// How far the two sides lie apart, in limits: from 1 on it is no accident. Absent where a few runs after it do not agree.
-fn beyond(before: &[f64], after: &[f64], earlier: Scatter, limit: &mut impl FnMut(f64) -> f64) -> Option<f64> {
-    let side = Side::of(before);
-    let scatter = earlier.with(side.scatter);
-    let deviation = scatter.deviation();
-    let scaled = |limit: f64| move |value: &f64| ((value - side.middle) / deviation).clamp(-limit, limit);
+/// How far the two sides lie apart, in limits: from 1 on it is certain. Absent where a few runs after it do not agree.
+fn beyond(before: &Side, after: &[f64], earlier: Scatter, limits: &mut Limits) -> Option<f64> {
+    let scatter = earlier.with(before.scatter);
     let is_few = after.len() < FEW;
-    let [mean_before, mean_after] =
-        [mean(before.iter().map(scaled(LIMITS[0]))), mean(after.iter().map(scaled(LIMITS[usize::from(is_few)])))];
+    let reach = LIMITS[usize::from(is_few)] * scatter.deviation();
+    let after: Vec<f64> = after.iter().map(|value| (value - before.middle).clamp(-reach, reach)).collect();
     if is_few {
-        let half = (mean_before + mean_after) / 2.0;
-        let is_astray = |value: &&f64| ((*value - side.middle) / deviation > half) != (mean_after > mean_before);
+        let mean_after = mean(after.iter().copied());
+        let half = (before.mean + mean_after) / 2.0;
+        let is_astray = |value: &&f64| (**value > half) != (mean_after > before.mean);
         if after.iter().filter(is_astray).count() > after.len() / ASTRAY {
             return None;
         }
     }
-    let correlation = scatter.correlation();
-    let error = (error_of_mean(before.len(), correlation) + error_of_mean(after.len(), correlation)).sqrt();
-    let freedom = scatter.freedom * (1.0 - correlation) / (1.0 + correlation);
-    Some((mean_after - mean_before).abs() / error / limit(freedom))
+    let highest = scatter.correlation();
+    // The next above the highest bounds all that are possible.
+    let possible = CORRELATIONS.iter().position(|one| *one >= highest).unwrap_or(CORRELATIONS.len() - 1);
+    let least = (0..=possible).map(|place| before.apart(place, &after, &scatter)).min_by(f64::total_cmp)?;
+    Some(least / limits.of_freedom(scatter.freedom))
 }
 
 fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
@@ -184,18 +204,6 @@ fn distances(values: &[f64], middle: f64) -> Vec<f64> {
     values.iter().map(|value| (value - middle).abs()).collect()
 }
 
-/// The variance of a mean of `count` neighbours, each correlated with the next by `correlation` and with those further away by its powers,
-/// as a share of the variance of one (Bartlett 1946).
-fn error_of_mean(count: usize, correlation: f64) -> f64 {
-    let all = count as f64;
-    let mut power = 1.0;
-    let shared = (1..count).map(|apart| {
-        power *= correlation;
-        2.0 * (1.0 - apart as f64 / all) * power
-    });
-    (1.0 + shared.sum::<f64>()) / all
-}
-
 /// How much values scatter about their levels, added up over stretches of one level.
 #[derive(Debug, Clone, Copy, Default)]
 struct Scatter {
@@ -203,17 +211,19 @@ struct Scatter {
     squares: f64,
     /// Sum of products of neighbours.
     products: f64,
+    /// Sum of squares of what is left of values without what they have in common with the one before, for each of [`CORRELATIONS`].
+    left: [f64; CORRELATIONS.len()],
     /// Values less one for each stretch.
     freedom: f64,
 }
 
 impl Scatter {
-    fn with(self, other: Self) -> Self {
-        Self {
-            squares: self.squares + other.squares,
-            products: self.products + other.products,
-            freedom: self.freedom + other.freedom,
-        }
+    fn with(mut self, other: Self) -> Self {
+        self.left.iter_mut().zip(other.left).for_each(|(left, more)| *left += more);
+        self.squares += other.squares;
+        self.products += other.products;
+        self.freedom += other.freedom;
+        self
     }
 
     fn deviation(&self) -> f64 {
@@ -226,13 +236,17 @@ impl Scatter {
         let (seen, count) = (self.products / self.squares.max(f64::MIN_POSITIVE), self.freedom + 1.0);
         let likely = seen + (1.0 + 4.0 * seen) / count;
         let error = ((1.0 - likely * likely).max(0.0) / count).sqrt();
-        (likely + CORRELATION_REACH * error).clamp(0.0, MAX_CORRELATION)
+        likely + CORRELATION_REACH * error
     }
 }
 
-/// Values of one level.
+/// Values of one level, relative to their middle.
 struct Side {
     middle: f64,
+    mean: f64,
+    last: f64,
+    /// The weight of the level, and the weighed sum of what is left, for each of [`CORRELATIONS`].
+    sums: [(f64, f64); CORRELATIONS.len()],
     scatter: Scatter,
 }
 
@@ -250,7 +264,41 @@ impl Side {
         let mean = mean(limited.iter().copied());
         let squares = limited.iter().map(|value| (value - mean).powi(2)).sum();
         let products = limited.windows(2).map(|pair| pair.iter().map(|value| value - mean).product::<f64>()).sum();
-        Self { middle, scatter: Scatter { squares, products, freedom: values.len() as f64 - 1.0 } }
+        let (mut sums, mut left) = ([(0.0, 0.0); CORRELATIONS.len()], [0.0; CORRELATIONS.len()]);
+        for ((correlation, sums), left) in CORRELATIONS.into_iter().zip(&mut sums).zip(&mut left) {
+            let first = (1.0 - correlation * correlation).sqrt();
+            let terms = || {
+                let own = limited.windows(2).map(move |pair| (1.0 - correlation, pair[1] - correlation * pair[0]));
+                limited.first().map(|value| (first, first * value)).into_iter().chain(own)
+            };
+            let add = |(weight, sum), (share, own): (f64, f64)| (weight + share * share, sum + share * own);
+            *sums = terms().fold((0.0, 0.0), add);
+            let level = sums.1 / sums.0.max(f64::MIN_POSITIVE);
+            *left = terms().map(|(share, own)| (own - share * level).powi(2)).sum();
+        }
+        let scatter = Scatter { squares, products, left, freedom: values.len() as f64 - 1.0 };
+        Self { middle, mean, last: limited.last().copied().unwrap_or_default(), sums, scatter }
+    }
+
+    /// Distance between this level and that of the values that follow, in standard errors, with the correlation at `place`.
+    fn apart(&self, place: usize, after: &[f64], scatter: &Scatter) -> f64 {
+        let correlation = CORRELATIONS[place];
+        let first = after.first().map_or(0.0, |value| value - correlation * self.last);
+        let others = after.windows(2).map(|pair| pair[1] - correlation * pair[0]).sum::<f64>();
+        let share = 1.0 - correlation;
+        // Normal equations of both levels: the first value after the split has a part of the level before it.
+        let (weight, sum) = self.sums[place];
+        let (before, after_weight) =
+            (weight + correlation * correlation, 1.0 + (after.len() as f64 - 1.0) * share * share);
+        let (sum_before, sum_after) = (sum - correlation * first, first + share * others);
+        let determinant = before * after_weight - correlation * correlation;
+        let levels = [
+            (sum_before * after_weight + sum_after * correlation) / determinant,
+            (sum_after * before + sum_before * correlation) / determinant,
+        ];
+        let variance = (scatter.left[place] / scatter.freedom.max(1.0)).max(ROUNDING * ROUNDING);
+        let error = (variance * (before + after_weight - 2.0 * correlation) / determinant).sqrt();
+        (levels[1] - levels[0]).abs() / error
     }
 }
 

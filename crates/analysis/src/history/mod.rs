@@ -11,6 +11,7 @@ mod tests;
 use model::record::{Better, Run, Timestamp};
 
 use crate::comparison::{Bearing, Measure, SettingDifference, loads, settings};
+use detect::Limits;
 pub use detect::{FEWEST_AFTER, FEWEST_BEFORE};
 
 /// Runs on either side of a change at which surroundings that changed may belong to it: its place is known to about a run.
@@ -34,6 +35,8 @@ pub struct History {
     pub runs: Vec<HistoryRun>,
     /// Figures of loads that the latest run has.
     pub series: Vec<Series>,
+    /// Whether the target of any run is simulated.
+    pub is_simulated: bool,
 }
 
 /// A run of a history.
@@ -67,7 +70,7 @@ pub struct LevelChange {
     pub at: usize,
     /// Index of the point at which it was first certain.
     pub seen_at: usize,
-    /// Indices of the first point of the level before, and of the first that is no longer of the level after.
+    /// Indices of the first point of the level before, and of the first behind the level after.
     pub stretch: [usize; 2],
     /// The level before and after; of a drift where it begins and ends.
     pub levels: [f64; 2],
@@ -98,6 +101,13 @@ impl LevelChange {
 }
 
 impl Series {
+    /// The middle of all points, or the higher of two in the middle.
+    pub fn middle(&self) -> Option<f64> {
+        let mut sorted: Vec<f64> = self.points.iter().map(|(_, figure)| *figure).collect();
+        sorted.sort_by(f64::total_cmp);
+        sorted.get(sorted.len() / 2).copied()
+    }
+
     /// Runs without which no change can be told.
     pub const FEWEST: usize = FEWEST_BEFORE + FEWEST_AFTER;
 
@@ -146,8 +156,9 @@ impl Histories {
         let mut histories: Vec<History> = groups.iter().map(|runs| History::of(runs)).collect();
         let series = || histories.iter().flat_map(|history| &history.series);
         let judged = series().filter(|series| series.points.len() >= Series::FEWEST).count();
+        let mut limits = Limits::of(judged);
         for (history, runs) in histories.iter_mut().zip(&groups) {
-            history.series.iter_mut().for_each(|series| series.find(runs, judged));
+            history.series.iter_mut().for_each(|series| series.find(runs, &mut limits));
         }
         Self { threshold: threshold.abs(), histories }
     }
@@ -179,7 +190,7 @@ impl Histories {
 /// of the one at which it was first certain.
 pub fn level_changes(figures: &[f64]) -> Vec<(usize, usize)> {
     let logarithms: Vec<f64> = figures.iter().map(|figure| figure.ln()).collect();
-    detect::changes(&logarithms, 1).into_iter().map(|found| (found.at, found.seen_at)).collect()
+    detect::changes(&logarithms, &mut Limits::of(1)).into_iter().map(|found| (found.at, found.seen_at)).collect()
 }
 
 /// Whether two runs belong into one history: neither what was measured differs, nor where, nor a tag.
@@ -213,17 +224,18 @@ impl History {
         }
         // What the latest run has not says nothing about today.
         series.retain(|series| series.points.last().is_some_and(|(run, _)| run + 1 == runs.len()));
+        let is_simulated = runs.iter().any(|run| run.target.is_simulated());
         let runs = runs.iter().map(|run| HistoryRun {
             id: run.id.clone(),
             name: run.name.clone(),
             started_at: run.started_at,
         });
-        Self { runs: runs.collect(), series }
+        Self { runs: runs.collect(), series, is_simulated }
     }
 }
 
 impl Series {
-    fn find(&mut self, runs: &[&Run], series: usize) {
+    fn find(&mut self, runs: &[&Run], limits: &mut Limits) {
         let values: Vec<f64> = self.points.iter().map(|(_, value)| value.ln()).collect();
         let run = |point: usize| self.points.get(point).and_then(|(run, _)| runs.get(*run)).copied();
         let change = |found: detect::Found| LevelChange {
@@ -238,7 +250,7 @@ impl Series {
                 around(found.at, &run)
             },
         };
-        self.changes = detect::changes(&values, series).into_iter().map(change).collect();
+        self.changes = detect::changes(&values, limits).into_iter().map(change).collect();
     }
 }
 

@@ -1,8 +1,12 @@
-use super::detect::{Found, changes};
+use super::detect::{self, Found};
 use super::*;
 use crate::chance::Chance;
 use jiff::ToSpan;
 use model::record::sample;
+
+fn changes(values: &[f64], series: usize) -> Vec<Found> {
+    detect::changes(values, &mut Limits::of(series))
+}
 
 /// Scatter of neighbours that have this much in common, of one hundredth.
 fn noise(chance: &mut Chance, runs: usize, correlation: f64) -> Vec<f64> {
@@ -66,6 +70,17 @@ fn a_slow_change_is_a_drift_and_a_few_wild_runs_are_nothing() {
     let mut values = noise(&mut Chance::new(2), 60, 0.0);
     [20, 30, 31, 45, 46, 47].into_iter().for_each(|wild: usize| values[wild] -= 0.5);
     assert_eq!(changes(&values, 1), []);
+}
+
+#[test]
+fn neighbours_that_are_alike_do_not_hide_a_collapse() {
+    // Requests/s of a real disk, then under a cap of the kernel.
+    let real = [
+        44129, 47321, 42424, 47133, 46682, 45316, 42913, 40750, 45653, 41984, 43981, 47001, 43457, 46203, 46069, 41784,
+        38662, 42650, 41654, 39958, 3000, 3000, 3000, 3000, 3000, 3000,
+    ];
+    let found = changes(&real.map(|rate| f64::from(rate).ln()), 5);
+    assert_eq!(found.iter().map(|one| (one.at, one.seen_at, one.is_drift)).collect::<Vec<_>>(), [(20, 23, false)]);
 }
 
 #[test]

@@ -105,6 +105,11 @@ fn chart(history: &History, series: &Series, id: String) -> Option<Lines> {
         levels.extend(level(from, change.at, [change.levels[0]; 2]));
         levels.extend(level(change.at, end, [change.levels[1]; 2]));
     }
+    if series.changes.is_empty()
+        && let Some(middle) = series.middle()
+    {
+        levels.extend(level(0, all.len(), [middle; 2]));
+    }
     levels.dedup();
     let marks = series.changes.iter().filter_map(|change| {
         let words = analysis::signed_percent(change.share());

@@ -86,7 +86,7 @@ impl Picture {
             title: format!("{}: {}", crate::history::title(history), chart.frame.title),
             answer: crate::history::answer(histories, history),
             is_doubtful: histories.is_worse() == Some(true),
-            under: chart.frame.words.clone(),
+            under: crate::history::grounds(histories, history),
         };
         draw_lines(&head, &chart).map(Self)
     }
