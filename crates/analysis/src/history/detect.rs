@@ -134,7 +134,7 @@ fn best_split(stretch: &[f64], sides: &mut Vec<Side>, earlier: Scatter, limits: 
         [before, after].map(|side| distances(side, median(side)).iter().sum::<f64>()).iter().sum::<f64>()
     };
     let all = FEWEST_BEFORE..=stretch.len() - FEWEST_AFTER;
-    is_certain.then(|| all.min_by(|one, other| left(*one).total_cmp(&left(*other)))).flatten()
+    if is_certain { all.min_by(|one, other| left(*one).total_cmp(&left(*other))) } else { None }
 }
 
 /// The middle of `stretch` if it rises or falls all along. A slope that is steep looks like scatter to a split, so that none is found.
@@ -328,7 +328,7 @@ fn drift(values: &[f64], steps: &[Found]) -> Option<Found> {
     let count = values.len() as f64;
     let weighed = |left: f64, free: usize| count * left.max(f64::MIN_POSITIVE).ln() + free as f64 * count.ln();
     let is_line = weighed(of_line, FREE_OF_LINE) < weighed(of_steps, 1 + FREE_OF_STEP * steps.len());
-    is_line.then(|| Found {
+    is_line.then_some(Found {
         stretch,
         levels: [level - slope * centre, level + slope * centre],
         is_drift: true,
