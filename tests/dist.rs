@@ -93,7 +93,10 @@ fn continuous_integration_shows_what_a_release_answers() {
     let (code, said) = in_ci(place.path(), &[("WORDS", &words), ("GITHUB_STEP_SUMMARY", "more.md")]);
     let page = read("more.md");
     assert!(
-        code.is_some_and(|code| code < 2) && page.starts_with("<!-- plimsoll -->") && said.contains("::"),
+        code.is_some_and(|code| code < 2)
+            && page.starts_with("<!-- plimsoll -->")
+            && said.contains("::")
+            && read("plimsoll.xml").contains("<testcase "),
         "{said}\n{page}"
     );
 }

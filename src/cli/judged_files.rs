@@ -24,7 +24,7 @@ pub(super) struct JudgedArgs {
     /// Write limits, demands of a check and compared figures as annotations of a GitHub workflow instead
     ///
     /// A missed limit or a worse figure is an error, and a limit without a verdict a warning.
-    #[arg(long, help_heading = "Output", conflicts_with_all = ["json"])]
+    #[arg(long, help_heading = "Output", conflicts_with_all = ["json", "text"])]
     github: bool,
 }
 

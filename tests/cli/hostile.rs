@@ -182,7 +182,10 @@ fn times_that_no_sum_holds_end_nothing() {
         let mut document = serde_json::from_slice(&std::fs::read(&path).expect("a kept run")).expect("a kept run");
         with_every_time(&mut document, u64::MAX);
         std::fs::write(&path, document.to_string()).expect("a file can be written");
-        for arguments in [&["report", kept, "--full"][..], &["report", kept, "--json"], &["compare", kept, kept]] {
+        let history = ["compare", "--history", kept];
+        for arguments in
+            [&["report", kept, "--full"][..], &["report", kept, "--json"], &["compare", kept, kept], &history]
+        {
             let answer = place.run(arguments);
             assert!(matches!(answer.code, Some(0..=3)), "{arguments:?}: {answer}");
             assert!(!answer.stderr.contains("panicked"), "{arguments:?}: {answer}");

@@ -57,12 +57,12 @@ impl Suite {
     pub fn of_run(one: &Reported<'_>) -> Self {
         let run = one.run;
         let simulated = if run.target.is_simulated() { " (simulated)" } else { "" };
-        let ns = run.steps.iter().map(|step| step.window.duration_ns).sum::<u64>();
+        let ns = run.steps.iter().map(|step| step.window.duration_ns as f64).sum::<f64>();
         Self {
             name: format!("{}{simulated}", shown(&run.name)),
             id: shown(&run.id).into_owned(),
             result: String::new(),
-            seconds: Some(ns as f64 / 1e9),
+            seconds: Some(ns / 1e9),
             cases: of_run(one),
         }
     }
@@ -79,7 +79,8 @@ impl Suite {
                     Difference::NotShown | Difference::Unknown => Answer::NotShown,
                     Difference::Better | Difference::RealButSmall | Difference::NoneThatMatters => Answer::Passed,
                 };
-                Case { because: shown(&comparison.sentence(&name, names)).into_owned(), name, answer }
+                let because = shown(&comparison.sentence(&name, names)).into_owned();
+                Case { name: shown(&name).into_owned(), because, answer }
             });
             Self {
                 name: format!("{} against {}{simulated}", shown(names[1]), shown(names[0])),
@@ -98,11 +99,17 @@ impl Suite {
             let cases = histories.series_of(history).map(|(series, today)| Case {
                 name: shown(&crate::history::name(series)).into_owned(),
                 answer: match today {
+                    _ if !history.is_current => Answer::NotShown,
                     Today::Worse(..) => Answer::Failed,
-                    Today::TooFew => Answer::NotShown,
+                    Today::TooFew | Today::Missing => Answer::NoVerdict,
                     Today::Level | Today::Changed(_) => Answer::Passed,
                 },
                 because: shown(&crate::history::sentence(histories, history, series, today)).into_owned(),
+            });
+            let missing = history.missing.iter().map(|load| Case {
+                name: shown(load).into_owned(),
+                answer: Answer::NoVerdict,
+                because: "The latest run has it not, and the run before it has.".to_owned(),
             });
             let latest = history.runs.last();
             Self {
@@ -110,14 +117,14 @@ impl Suite {
                 id: latest.map_or_else(String::new, |run| shown(&run.id).into_owned()),
                 result: shown(&crate::history::answer(histories, history)).into_owned(),
                 seconds: None,
-                cases: cases.collect(),
+                cases: missing.chain(cases).collect(),
             }
         };
         histories.histories.iter().map(of_history).collect()
     }
 
-    /// An experiment: each run with a limit or a demand and each that is missing, then the comparisons.
-    pub fn of_experiment(found: &ExperimentFound, missing: &[NotMeasured]) -> Vec<Self> {
+    /// An experiment: each run with a limit or a demand, and each that is missing. That one platform is slower than another is no failure.
+    pub fn of_experiment(found: &ExperimentFound, missing: &[NotMeasured]) -> Self {
         let of_reading = |(case, reading): (&analysis::Case, &analysis::CaseReading)| {
             let worst = reading.answers().map(Answer::from).min()?;
             let name = shown(&format!("{} {}, round {}", case.step, case.load, reading.round)).into_owned();
@@ -129,16 +136,15 @@ impl Suite {
             answer: Answer::NoVerdict,
             because: shown(&missing.why).into_owned(),
         });
+        let is_simulated = found.cases.iter().any(|case| case.side.run.target.is_simulated());
         let title = shown(&found.title).into_owned();
-        let whole = Self {
-            id: title.clone(),
-            name: title,
+        Self {
+            name: format!("{title}{}", if is_simulated { " (simulated)" } else { "" }),
+            id: title,
             result: shown(&found.summary().join(" ")).into_owned(),
             seconds: None,
             cases: readings.filter_map(of_reading).chain(missing).collect(),
-        };
-        let compared = found.compared.iter().flat_map(|compared| Self::of_comparison(compared, &[]));
-        std::iter::once(whole).chain(compared).collect()
+        }
     }
 
     /// How many cases there are.
@@ -183,7 +189,7 @@ fn of_check(check: &Check) -> Vec<Case> {
     let lines: Vec<String> =
         check.before.iter().cloned().chain(check.lines()).map(|line| shown(line.trim()).into_owned()).collect();
     let whole = Case {
-        name: format!("{} at the same time", analysis::check::words(&check.demands)),
+        name: shown(&format!("{} at the same time", analysis::check::words(&check.demands))).into_owned(),
         answer,
         because: lines.join("\n"),
     };
@@ -194,7 +200,7 @@ fn of_check(check: &Check) -> Vec<Case> {
             (_, true) => Answer::Failed,
             (_, false) => Answer::Passed,
         };
-        Some(Case { name: reached.with_limit(), answer, because: format!("it took {value}") })
+        Some(Case { name: shown(&reached.with_limit()).into_owned(), answer, because: format!("it took {value}") })
     };
     std::iter::once(whole).chain(check.kinds.iter().filter_map(of_kind)).collect()
 }

@@ -12,8 +12,8 @@ use analysis::history::{Histories, History, HistoryRun, LevelChange, Series, Tod
 use analysis::{SettingDifference, signed_percent};
 use model::units::percent;
 
-const LEGEND: &str = "`today`: the level since the last change. `best`: the best level before. A level is a median of runs. \
-                      `too few`: a change takes 16 runs.";
+const LEGEND: &str = "`today`: the level since the last change. `best`: the best level before. A level is a median of runs, or \
+                      the end of a line where it changed little by little. `too few`: a change takes 16 runs.";
 
 /// Surroundings that are named of a change; `--full` and the page have all.
 const MAX_SURROUNDINGS: usize = 4;
@@ -31,14 +31,28 @@ pub fn history(out: &mut impl Write, histories: &Histories, detail: Detail, widt
         paper.remark(&answer(histories, history))?;
         write(&mut paper, histories, history, detail)?;
     }
+    if let Some(others) = others(histories) {
+        paper.aside(&others)?;
+    }
     paper.aside(LEGEND)
+}
+
+/// What is not shown.
+pub(super) fn others(histories: &Histories) -> Option<String> {
+    match histories.too_short {
+        0 => None,
+        1 => Some(format!("One other history has fewer than {} runs: another address, tag or work.", Series::FEWEST)),
+        more => Some(format!(
+            "{more} other histories have fewer than {} runs: other addresses, tags or work.",
+            Series::FEWEST
+        )),
+    }
 }
 
 /// All that is said of one history below its answer.
 pub(super) fn write(paper: &mut dyn Paper, histories: &Histories, history: &History, detail: Detail) -> io::Result<()> {
     paper.remark(&grounds(histories, history))?;
-    let mut series: Vec<(&Series, Today<'_>)> = histories.series_of(history).collect();
-    series.sort_by_key(|(_, today)| !matches!(today, Today::Worse(..)));
+    let series = worst_first(histories, history);
     let mut grid = Grid::new(2, ["load", "figure", "runs", "today", "best", "change", "answer", "since"]);
     for (series, today) in &series {
         grid.push(row(history, series, *today));
@@ -68,36 +82,57 @@ pub(super) fn name(series: &Series) -> String {
 /// What a history is called.
 pub(super) fn title(history: &History) -> String {
     let name = history.runs.last().map_or("", |run| if run.name.is_empty() { &run.id } else { &run.name });
-    format!("History of {name}{}", if history.is_simulated { " (simulated)" } else { "" })
+    format!("History of {name} on {}{}", history.of, if history.is_simulated { " (simulated)" } else { "" })
+}
+
+/// All series, what is worst first.
+pub(super) fn worst_first<'a>(histories: &Histories, history: &'a History) -> Vec<(&'a Series, Today<'a>)> {
+    let mut series: Vec<(&Series, Today<'_>)> = histories.series_of(history).collect();
+    let rank = |(series, today): &(&Series, Today<'_>)| match today {
+        Today::Worse(share, _) => (0, -factor(*share)),
+        Today::Missing => (1, 0.0),
+        _ if !series.changes.is_empty() => (2, 0.0),
+        _ => (3, 0.0),
+    };
+    series.sort_by(|one, other| rank(one).partial_cmp(&rank(other)).unwrap_or(std::cmp::Ordering::Equal));
+    series
 }
 
 /// Whether it is worse today than it was, in a sentence.
 pub(super) fn answer(histories: &Histories, history: &History) -> String {
-    let of_series: Vec<_> = histories.series_of(history).collect();
-    let worse = of_series.iter().filter_map(|(series, today)| match today {
-        Today::Worse(share, since) => Some((*series, *share, *since)),
-        _ => None,
-    });
-    let worse: Vec<_> = worse.collect();
+    let series = worst_first(histories, history);
     let latest = history.runs.last().map_or_else(|| UNKNOWN.to_owned(), called);
-    if let Some((series, share, since)) = worse.iter().max_by(|one, other| factor(one.1).total_cmp(&factor(other.1))) {
-        let others = match worse.len() - 1 {
+    let stale = if history.is_current { "" } else { " Its runs ended more than a day before the latest of all." };
+    if let Some((first, Today::Worse(share, since))) = series.first() {
+        let others = match series.iter().filter(|(_, today)| matches!(today, Today::Worse(..))).count() - 1 {
             0 => String::new(),
             1 => " One more figure is worse.".to_owned(),
             more => format!(" {more} more figures are worse."),
         };
-        let since = at(history, series, since.at);
-        return format!("Worse: {} is {} since {since}.{others}", name(series), signed_percent(*share));
+        let since = at(history, first, since.at);
+        return format!("Worse: {} is {} since {since}.{others}{stale}", name(first), signed_percent(*share));
     }
-    if of_series.iter().all(|(_, today)| *today == Today::TooFew) {
-        let runs = history.runs.len();
+    let lost: Vec<String> = history
+        .missing
+        .iter()
+        .cloned()
+        .chain(series.iter().filter(|(_, today)| *today == Today::Missing).map(|(series, _)| name(series)))
+        .collect();
+    if !lost.is_empty() {
         return format!(
-            "Unknown: a change takes {} runs of one load, and up to {latest} there are {runs}.",
+            "Unknown: the latest run, {latest}, has not what the run before it has: {}.{stale}",
+            lost.join(", ")
+        );
+    }
+    if series.iter().all(|(_, today)| *today == Today::TooFew) {
+        let runs = series.iter().map(|(series, _)| series.points.len()).max().unwrap_or(0);
+        return format!(
+            "Unknown: a change takes {} runs of one load, and up to {latest} there are {runs}.{stale}",
             Series::FEWEST
         );
     }
     let limit = percent(histories.threshold);
-    format!("Not worse: up to {latest} no level is worse by more than {limit} % than it was.")
+    format!("Not worse: up to {latest} no level is worse by more than {limit} % than it was.{stale}")
 }
 
 /// What the answer rests on.
@@ -121,6 +156,7 @@ fn row(history: &History, series: &Series, today: Today<'_>) -> Vec<String> {
     let level = levels.or_else(|| series.middle());
     let best = |share: f64| level.map_or_else(|| UNKNOWN.to_owned(), |level| shown(level / (1.0 + share)));
     let (best, change, answer, since) = match today {
+        Today::Missing => (String::new(), String::new(), "missing", String::new()),
         Today::TooFew => (String::new(), String::new(), "too few", String::new()),
         Today::Level => (String::new(), String::new(), "same", String::new()),
         Today::Changed(share) => (best(share), signed_percent(share), "not worse", String::new()),
@@ -142,6 +178,7 @@ fn row(history: &History, series: &Series, today: Today<'_>) -> Vec<String> {
 pub(super) fn sentence(histories: &Histories, history: &History, series: &Series, today: Today<'_>) -> String {
     let limit = percent(histories.threshold);
     match today {
+        Today::Missing => "The latest run has it not, and the run before it has.".to_owned(),
         Today::TooFew => format!("{} runs have it, and a change takes {}.", series.points.len(), Series::FEWEST),
         Today::Level => format!("Its level did not change in {} runs.", series.points.len()),
         Today::Changed(share) => {
@@ -173,7 +210,7 @@ pub(super) fn changed(history: &History, series: &Series, change: &LevelChange, 
 fn surroundings(change: &LevelChange, detail: Detail) -> String {
     let all = &change.surroundings;
     if all.is_empty() {
-        return "Nothing else that is recorded changed there.".to_owned();
+        return "No setting that is recorded changed there.".to_owned();
     }
     let room = if detail == Detail::Full { usize::MAX } else { MAX_SURROUNDINGS };
     let one = |changed: &SettingDifference| {

@@ -65,6 +65,7 @@ fn document(histories: &Histories) -> Value {
         "runs_before": analysis::history::FEWEST_BEFORE,
         "runs_after": analysis::history::FEWEST_AFTER,
         "worse": histories.is_worse(),
+        "too_short": histories.too_short,
         "histories": histories.histories.iter().map(|one| history(histories, one)).collect::<Vec<_>>(),
     })
 }
@@ -73,7 +74,10 @@ fn history(histories: &Histories, history: &History) -> Value {
     let run =
         |run: &analysis::history::HistoryRun| json!({ "id": run.id, "name": run.name, "started_at": run.started_at });
     json!({
+        "of": history.of,
         "simulated": history.is_simulated,
+        "current": history.is_current,
+        "missing_loads": history.missing,
         "runs": history.runs.iter().map(run).collect::<Vec<_>>(),
         "series": histories.series_of(history).map(|(one, today)| series(one, today)).collect::<Vec<_>>(),
     })
@@ -82,6 +86,7 @@ fn history(histories: &Histories, history: &History) -> Value {
 fn series(series: &Series, today: Today<'_>) -> Value {
     let mut object = measure(&series.measure);
     let (answer, change) = match today {
+        Today::Missing => ("missing", None),
         Today::TooFew => ("too_few", None),
         Today::Level => ("same", None),
         Today::Changed(share) => ("not_worse", Some(share)),

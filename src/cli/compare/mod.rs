@@ -117,15 +117,18 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let compared = Compared::of_repeats(&sides, baseline, arguments.threshold.0).ok_or_else(too_few)?;
     let runs: Vec<&Run> = sides.iter().map(|side| &side.run).collect();
     let suites = Suite::of_comparison(&compared, &runs);
-    arguments.judged.write(&suites, |out| report::markdown::write_suites(&suites, out))?;
-    if arguments.judged.is_github() {
+    let is_compared = suites.iter().any(|suite| suite.count() > 0);
+    if is_compared {
+        arguments.judged.write(&suites, |out| report::markdown::write_suites(&suites, out))?;
+    }
+    if arguments.judged.is_github() && is_compared {
         write_page(&compared, &runs, &arguments.page)?;
         arguments.judged.annotate(&suites)?;
     } else {
         report_sides(&compared, &sides, &arguments.page, arguments.full, arguments.format.format())?;
     }
     // A pipeline that compared nothing must not go on as if nothing had become worse.
-    if compared.pairs.iter().all(|pair| pair.comparisons().next().is_none()) {
+    if !is_compared {
         let failure = Failure::new("nothing was compared: no run has a load and a figure in common with the baseline");
         return Err(failure.with_hint("run the same loads on both sides; what each has is reported above".to_owned()));
     }

@@ -41,7 +41,7 @@ pub(super) fn report(
         let failure = Failure::new(format_args!("`{}` has no whole run of this experiment", path.display()));
         return Err(failure.with_hint(format!("measure it: `plimsoll experiment run {}`", asked.file.display())));
     }
-    let suites = Suite::of_experiment(&found, &missing);
+    let suites = [Suite::of_experiment(&found, &missing)];
     judged.write(&suites, |out| report::markdown::write_suites(&suites, out))?;
     if judged.is_github() {
         page.write(|| page_of(&found, &missing), || Err(no_picture()))?;

@@ -131,6 +131,8 @@ pub struct ComparedFigure {
 pub(super) struct Prepared {
     pub(super) measure: Measure,
     values: [Option<f64>; 2],
+    /// Of all repeats of a side together.
+    whole: [Option<f64>; 2],
     samples: Option<([Sample; 2], Evidence)>,
 }
 
@@ -142,7 +144,7 @@ impl Prepared {
 
     /// The figure with an interval that misses the true change in a share `error_rate` of all comparisons.
     pub(super) fn finish(self, threshold: f64, error_rate: f64) -> ComparedFigure {
-        let Self { measure, values, samples } = self;
+        let Self { measure, values, samples, .. } = self;
         let both = values[0].zip(values[1]);
         let plain = both.and_then(|(a, b)| Comparison::without_interval([a, b], threshold, measure.better()));
         let comparison = plain.map(|plain| match &samples {
@@ -175,7 +177,8 @@ impl Measure {
         if runs.iter().all(|run| run.workload() == Workload::Host) {
             let of_sides = |metric| {
                 let of_side = |side: &Vec<&Step>| of_device(metric, &BusiestDevice::of(side.iter().copied())?);
-                Prepared { measure: Self::Busiest(metric), values: sides.each_ref().map(of_side), samples: None }
+                let values = sides.each_ref().map(of_side);
+                Prepared { measure: Self::Busiest(metric), values, whole: values, samples: None }
             };
             let known = OF_DEVICES.into_iter().map(of_sides);
             return known.filter(|prepared| prepared.values.iter().any(Option::is_some)).collect();
@@ -243,11 +246,15 @@ impl Measure {
         prepared.filter(|prepared| prepared.values.iter().any(|value| value.is_some_and(|value| value > 0.0))).collect()
     }
 
-    /// The figures of the second run's side of a load above zero, where the first has them too.
-    pub(crate) fn values_of_load(runs: [&Run; 2], sides: &[Vec<&Step>; 2]) -> Vec<(Self, f64)> {
-        let known = Self::of_load(runs, sides).into_iter();
+    /// The figures of a load above zero, of all repeats together. Not the operations that failures lost, of which none is the usual number.
+    pub(crate) fn values_of_load(run: &Run, steps: &[&Step]) -> Vec<(Self, f64)> {
+        let known = Self::of_load([run, run], &[steps.to_vec(), steps.to_vec()]).into_iter();
         let above_zero = |value: Option<f64>| value.filter(|value| *value > 0.0);
-        known.filter_map(|one| Some((one.measure, above_zero(one.values[0]).and(above_zero(one.values[1]))?))).collect()
+        let is_lost = |measure: &Self| *measure == Self::Failure(FailureTime::Lost);
+        known
+            .filter_map(|one| Some((one.measure, above_zero(one.whole[1])?)))
+            .filter(|(one, _)| !is_lost(one))
+            .collect()
     }
 
     /// A time that failures cost: of several the geometric mean, with their scatter.
@@ -271,7 +278,7 @@ impl Measure {
             Some(([a, b], _)) => [Some(a.value), Some(b.value)],
             None => times.each_ref().map(middle),
         };
-        Prepared { measure: self, values, samples }
+        Prepared { measure: self, values, whole: values, samples }
     }
 
     /// The time that it is a figure of.
@@ -314,7 +321,7 @@ impl Measure {
         };
         let samples = repeated().or_else(by_seconds);
         let values = samples.as_ref().map_or(whole, |([a, b], _)| [Some(a.value), Some(b.value)]);
-        Prepared { measure: self, values, samples }
+        Prepared { measure: self, values, whole, samples }
     }
 
     fn of_times(&self, times: &Histogram) -> Option<f64> {

@@ -85,9 +85,10 @@ pub(crate) fn differences(runs: &[&Run]) -> Vec<SettingDifference> {
 }
 
 /// A name, what it means, and the value in words.
-type Setting = (String, Bearing, Option<String>);
+pub(crate) type Setting = (String, Bearing, Option<String>);
 
-fn settings(run: &Run) -> Vec<Setting> {
+/// All that is recorded of how a run was made.
+pub(crate) fn settings(run: &Run) -> Vec<Setting> {
     use Bearing::{Incidental, Varied, Work};
     let mut list: Vec<Setting> = Vec::new();
     let mut add = |name: &str, bearing, value: Option<String>| list.push((name.to_owned(), bearing, value));

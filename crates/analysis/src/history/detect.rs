@@ -17,7 +17,7 @@ pub const FEWEST_BEFORE: usize = 12;
 /// Runs from a change on.
 pub const FEWEST_AFTER: usize = 4;
 /// Probability that one look finds one split of runs that are all alike beyond the limit. A history of 100 runs is looked at 85 times at up
-/// to 38 splits each, which are much alike: together they find something in about 1 % of such histories (`tests.rs`).
+/// to 38 splits each, which are much alike: together they find something in about 1 % of such histories (`figures history-made-up`).
 const ERROR_RATE: f64 = 0.25e-4;
 /// Deviations from the middle to which values are limited: of runs before a split and of many after it, and of few after it.
 const LIMITS: [f64; 2] = [3.0, 20.0];
@@ -78,14 +78,13 @@ impl Limits {
 }
 
 /// All changes of `values`, which are logarithms of figures in the order in which they were measured. Where changes are never depends on
-/// later values; what they are does.
+/// later values; how far they reach does.
 pub(super) fn changes(values: &[f64], limits: &mut Limits) -> Vec<Found> {
     let places = places(values, limits);
-    let ends = places.iter().skip(1).map(|(at, _)| *at).chain([values.len()]);
-    let begins = [0].into_iter().chain(places.iter().map(|(at, _)| *at));
-    let steps = places.iter().zip(begins).zip(ends).map(|((&(at, seen_at), from), end)| {
+    let ends = places.iter().skip(1).map(|place| place.at).chain([values.len()]);
+    let steps = places.iter().zip(ends).map(|(&Place { from, at, seen_at, is_slope }, end)| {
         let level = |from: usize, to: usize| median(values.get(from..to).unwrap_or_default());
-        Found { at, seen_at, stretch: [from, end], levels: [level(from, at), level(at, end)], is_drift: false }
+        Found { at, seen_at, stretch: [from, end], levels: [level(from, at), level(at, end)], is_drift: is_slope }
     });
     let steps: Vec<Found> = steps.collect();
     // Steps that go on in one direction may be one drift.
@@ -96,8 +95,18 @@ pub(super) fn changes(values: &[f64], limits: &mut Limits) -> Vec<Found> {
         .collect()
 }
 
-/// Where changes are, and where they were seen.
-fn places(values: &[f64], limits: &mut Limits) -> Vec<(usize, usize)> {
+/// Where a change is, and where it was seen.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    /// Index of the first value that was looked at.
+    from: usize,
+    at: usize,
+    seen_at: usize,
+    /// Whether the values go up or down all along, so that the place is only the middle of them.
+    is_slope: bool,
+}
+
+fn places(values: &[f64], limits: &mut Limits) -> Vec<Place> {
     let mut found = Vec::new();
     let (mut from, mut earlier, mut sides) = (0, Scatter::default(), Vec::new());
     for seen_at in 0..values.len() {
@@ -105,13 +114,16 @@ fn places(values: &[f64], limits: &mut Limits) -> Vec<(usize, usize)> {
             (from, sides) = (seen_at + 1 - MOST[0], Vec::new());
         }
         let Some(stretch) = values.get(from..=seen_at) else { break };
-        let split = best_split(stretch, &mut sides, earlier, limits).or_else(|| middle_of_drift(stretch, limits));
-        let Some(split) = split else { continue };
+        let step = best_split(stretch, &mut sides, earlier, limits);
+        let slope = if step.is_none() { slope_of_drift(stretch, limits) } else { None };
+        let Some(split) = step.or(slope.map(|_| stretch.len() / 2)) else { continue };
         if let Some(before) = stretch.get(..split) {
-            earlier = earlier.with(Side::of(before).scatter);
+            // What a slope is has no part in how much values scatter about it.
+            earlier = earlier.with(Side::of(&without(before, slope.unwrap_or_default())).scatter);
         }
-        (from, sides) = (from + split, Vec::new());
-        found.push((from, seen_at));
+        let at = from + split;
+        found.push(Place { from, at, seen_at, is_slope: slope.is_some() });
+        (from, sides) = (at, Vec::new());
     }
     found
 }
@@ -137,10 +149,10 @@ fn best_split(stretch: &[f64], sides: &mut Vec<Side>, earlier: Scatter, limits: 
     if is_certain { all.min_by(|one, other| left(*one).total_cmp(&left(*other))) } else { None }
 }
 
-/// The middle of `stretch` if it rises or falls all along. A slope that is steep looks like scatter to a split, so that none is found.
+/// How much `stretch` rises from value to value, if it rises or falls all along. A slope that is steep looks like scatter to a split, so that none is found.
 ///
 /// Each pair of runs has a vote (Mann 1945, Kendall 1975), which neighbours that are alike cast alike (Hamed and Rao 1998).
-fn middle_of_drift(stretch: &[f64], limits: &mut Limits) -> Option<usize> {
+fn slope_of_drift(stretch: &[f64], limits: &mut Limits) -> Option<f64> {
     if stretch.len() < FEWEST_BEFORE + FEWEST_AFTER {
         return None;
     }
@@ -159,12 +171,15 @@ fn middle_of_drift(stretch: &[f64], limits: &mut Limits) -> Option<usize> {
     }
     let slopes: Vec<f64> = pairs.iter().map(|(rise, apart)| rise / apart).collect();
     let slope = median(&slopes);
-    let left: Vec<f64> = stretch.iter().enumerate().map(|(place, value)| value - slope * place as f64).collect();
-    let scatter = Side::of(&left).scatter;
+    let scatter = Side::of(&without(stretch, slope)).scatter;
     let correlation = scatter.correlation().clamp(0.0, CORRELATIONS[CORRELATIONS.len() - 1]);
     let alike = (1.0 + correlation) / (1.0 - correlation);
     let is_certain = (votes.abs() - 1.0) / (error * alike.sqrt()) >= limits.of_freedom(scatter.freedom / alike);
-    is_certain.then_some(stretch.len() / 2)
+    is_certain.then_some(slope)
+}
+
+fn without(stretch: &[f64], slope: f64) -> Vec<f64> {
+    stretch.iter().enumerate().map(|(place, value)| value - slope * place as f64).collect()
 }
 
 /// How far the two sides lie apart, in limits: from 1 on it is certain. Absent where a few runs after it do not agree.

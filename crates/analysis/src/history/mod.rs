@@ -2,13 +2,16 @@
 //! was.
 //!
 //! A comparison of two runs cannot tell a change from the scatter between one night and the next. A history knows this scatter:
-//! [`Histories::of`] has it judge each run as if it were the latest, so that what it finds does not move when more runs are added.
+//! [`Histories::of`] has it judge each run as if it were the latest, so that what it finds does not move when runs of the same loads are
+//! added.
 
 mod detect;
 #[cfg(test)]
 mod tests;
 
-use model::record::{Better, Run, Timestamp};
+use std::collections::BTreeMap;
+
+use model::record::{Better, Outcome, Run, Timestamp};
 
 use crate::comparison::{Bearing, Measure, SettingDifference, loads, settings};
 use detect::Limits;
@@ -16,16 +19,24 @@ pub use detect::{FEWEST_AFTER, FEWEST_BEFORE};
 
 /// Runs on either side of a change at which surroundings that changed may belong to it: its place is known to about a run.
 const NEAR: usize = 2;
-/// What is compared as loads, or differs from run to run without meaning anything for a load.
-const NO_SURROUNDINGS: [&str; 3] = ["load", "window", "warm-up"];
+/// What is compared as loads.
+const NO_SURROUNDINGS: [&str; 1] = ["load"];
+/// What differs from machine to machine, and seldom means anything for a load.
+const MACHINE: &str = "host name";
+/// Seconds before the latest run in which the latest runs of other histories ran with it.
+const WITH_LATEST_S: i64 = 86_400;
+/// What says what was measured, and changes along the life of one database: a change of it is told, and begins no other history.
+const SIZES: [&str; 2] = ["data", "cache"];
 
 /// Runs along time, those that can be compared together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Histories {
     /// Change from which it matters, as a share.
     pub threshold: f64,
-    /// What ran last comes first.
+    /// What ran last comes first. Others than that with the latest run are those that are long enough for a change.
     pub histories: Vec<History>,
+    /// How many more there are.
+    pub too_short: usize,
 }
 
 /// Runs of one experiment: the same work, target and tags.
@@ -35,8 +46,14 @@ pub struct History {
     pub runs: Vec<HistoryRun>,
     /// Figures of loads that the latest run has.
     pub series: Vec<Series>,
+    /// Loads that the run before the latest has and the latest has not, in words.
+    pub missing: Vec<String>,
+    /// Where its runs were made, and their tags, in words.
+    pub of: String,
     /// Whether the target of any run is simulated.
     pub is_simulated: bool,
+    /// Whether its latest run is not older than a day before the latest of all: the others say nothing about today.
+    pub is_current: bool,
 }
 
 /// A run of a history.
@@ -59,6 +76,8 @@ pub struct Series {
     pub measure: Measure,
     /// Index of the run, and the figure, above zero.
     pub points: Vec<(usize, f64)>,
+    /// Whether the latest run has it not, although the run before it has.
+    pub is_missing: bool,
     /// Where its level changed, in the order of time.
     pub changes: Vec<LevelChange>,
 }
@@ -83,6 +102,8 @@ pub struct LevelChange {
 /// What a series says about today.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Today<'a> {
+    /// The latest run has it not.
+    Missing,
     /// Fewer runs than a change takes.
     TooFew,
     /// Its level never changed as far as the runs can say.
@@ -114,6 +135,9 @@ impl Series {
     /// Whether the figure is worse today than it was: the level of the latest runs against the best that came before. Small changes
     /// in one direction add up.
     pub fn today(&self, threshold: f64) -> Today<'_> {
+        if self.is_missing {
+            return Today::Missing;
+        }
         if self.points.len() < Self::FEWEST {
             return Today::TooFew;
         }
@@ -141,26 +165,33 @@ impl Series {
 
 impl Histories {
     /// Puts runs into histories and finds where they changed; a change matters for today beyond `threshold`, a share. Together all series
-    /// are as rarely called changed as one alone.
+    /// of a history are as rarely called changed as one alone.
     pub fn of(runs: &[&Run], threshold: f64) -> Self {
         let mut sorted = runs.to_vec();
         sorted.sort_by(|one, other| (one.started_at, &one.id).cmp(&(other.started_at, &other.id)));
         let mut groups: Vec<Vec<&Run>> = Vec::new();
+        let mut places: BTreeMap<Vec<(String, Option<String>)>, usize> = BTreeMap::new();
         for run in sorted.into_iter().rev() {
-            match groups.iter_mut().find(|group| group.first().is_some_and(|latest| is_alike(latest, run))) {
+            let place = *places.entry(experiment(run)).or_insert(groups.len());
+            match groups.get_mut(place) {
                 Some(group) => group.push(run),
                 None => groups.push(vec![run]),
             }
         }
         groups.iter_mut().for_each(|group| group.reverse());
+        let all = groups.len();
+        let mut is_latest = true;
+        groups.retain(|group| std::mem::take(&mut is_latest) || group.len() >= Series::FEWEST);
+        let too_short = all - groups.len();
         let mut histories: Vec<History> = groups.iter().map(|runs| History::of(runs)).collect();
-        let series = || histories.iter().flat_map(|history| &history.series);
-        let judged = series().filter(|series| series.points.len() >= Series::FEWEST).count();
-        let mut limits = Limits::of(judged);
+        let latest = histories.first().and_then(|history| history.runs.last()).map(|run| run.started_at.0.as_second());
         for (history, runs) in histories.iter_mut().zip(&groups) {
+            let last = runs.last().map(|run| run.started_at.0.as_second());
+            history.is_current = latest.zip(last).is_some_and(|(latest, last)| latest - last <= WITH_LATEST_S);
+            let mut limits = Limits::of(history.series.len());
             history.series.iter_mut().for_each(|series| series.find(runs, &mut limits));
         }
-        Self { threshold: threshold.abs(), histories }
+        Self { threshold: threshold.abs(), histories, too_short }
     }
 
     /// Every series with what it says about today.
@@ -176,13 +207,19 @@ impl Histories {
         history.series.iter().map(move |series| (series, series.today(threshold)))
     }
 
-    /// Whether any figure is worse today than it was; absent where none is and no series of the latest run is long enough.
+    /// Whether any figure of a current history is worse today than it was. Absent where none is, and the latest run has no series that is
+    /// long enough, or has not all that the run before it has.
     pub fn is_worse(&self) -> Option<bool> {
-        if self.today().any(|(.., today)| matches!(today, Today::Worse(..))) {
+        let is_worse = |(history, _, today): (&History, &Series, Today<'_>)| {
+            history.is_current && matches!(today, Today::Worse(..))
+        };
+        if self.today().any(is_worse) {
             return Some(true);
         }
         let latest = self.histories.first()?;
-        self.series_of(latest).any(|(_, today)| today != Today::TooFew).then_some(false)
+        let today: Vec<Today<'_>> = self.series_of(latest).map(|(_, today)| today).collect();
+        let is_judged = today.iter().any(|today| !matches!(today, Today::TooFew | Today::Missing));
+        (is_judged && latest.missing.is_empty() && !today.contains(&Today::Missing)).then_some(false)
     }
 }
 
@@ -193,45 +230,79 @@ pub fn level_changes(figures: &[f64]) -> Vec<(usize, usize)> {
     detect::changes(&logarithms, &mut Limits::of(1)).into_iter().map(|found| (found.at, found.seen_at)).collect()
 }
 
-/// Whether two runs belong into one history: neither what was measured differs, nor where, nor a tag.
-fn is_alike(one: &Run, other: &Run) -> bool {
-    settings::differences(&[one, other]).iter().all(|difference| match difference.bearing {
-        Bearing::Work => false,
-        Bearing::Varied => difference.name != "address" && !difference.name.starts_with("tag "),
-        Bearing::Incidental => true,
-    })
+/// What runs of one history have in common: what was measured, where, and their tags.
+fn experiment(run: &Run) -> Vec<(String, Option<String>)> {
+    let is_kept = |name: &str, bearing: Bearing| match bearing {
+        Bearing::Work => !SIZES.contains(&name),
+        Bearing::Varied => name == "address" || name.starts_with("tag "),
+        Bearing::Incidental => name.strip_prefix("tag ").is_some_and(|tag| !is_incidental(tag)),
+    };
+    let settings = settings::settings(run).into_iter();
+    settings.filter(|(name, bearing, _)| is_kept(name, *bearing)).map(|(name, _, value)| (name, value)).collect()
 }
 
 impl History {
     fn of(runs: &[&Run]) -> Self {
-        let mut series: Vec<Series> = Vec::new();
+        let mut series: Vec<(Vec<u32>, Series)> = Vec::new();
+        let latest = runs.last().copied();
+        // What a load is called must not depend on the run that it is found in.
+        let own = latest.map(|latest| loads::of([latest, latest]).both).unwrap_or_default();
         for (place, run) in runs.iter().enumerate() {
-            let Some(latest) = runs.last() else { break };
+            let Some(latest) = latest else { break };
             for load in loads::of([latest, run]).both {
-                for (measure, value) in Measure::values_of_load([latest, run], &load.sides) {
-                    let known = series.iter_mut().find(|one| one.load == load.name && one.measure == measure);
+                // What was cut short is another load.
+                if load.sides[1].iter().any(|step| step.outcome != Outcome::Completed) {
+                    continue;
+                }
+                let steps: Vec<u32> = load.sides[0].iter().map(|step| step.index).collect();
+                let same =
+                    |own: &&loads::Matched<'_>| own.sides[0].iter().map(|step| step.index).eq(steps.iter().copied());
+                let name = own.iter().find(same).map_or(&load.name, |own| &own.name);
+                for (measure, value) in Measure::values_of_load(run, &load.sides[1]) {
+                    let known = series.iter_mut().find(|(known, one)| *known == steps && one.measure == measure);
                     match known {
-                        Some(known) => known.points.push((place, value)),
-                        None => series.push(Series {
-                            load: load.name.clone(),
-                            measure,
-                            points: vec![(place, value)],
-                            changes: Vec::new(),
-                        }),
+                        Some((_, known)) => known.points.push((place, value)),
+                        None => {
+                            let (load, points) = (name.clone(), vec![(place, value)]);
+                            let one = Series { load, measure, points, is_missing: false, changes: Vec::new() };
+                            series.push((steps.clone(), one));
+                        }
                     }
                 }
             }
         }
-        // What the latest run has not says nothing about today.
-        series.retain(|series| series.points.last().is_some_and(|(run, _)| run + 1 == runs.len()));
-        let is_simulated = runs.iter().any(|run| run.target.is_simulated());
-        let runs = runs.iter().map(|run| HistoryRun {
-            id: run.id.clone(),
-            name: run.name.clone(),
-            started_at: run.started_at,
-        });
-        Self { runs: runs.collect(), series, is_simulated }
+        let mut series: Vec<Series> = series.into_iter().map(|(_, series)| series).collect();
+        // What the runs before do not have either says nothing about today.
+        let last = |series: &Series| series.points.last().map_or(0, |(run, _)| runs.len() - run);
+        series.retain(|series| last(series) <= 2);
+        series.iter_mut().for_each(|series| series.is_missing = last(series) == 2);
+        let missing = match runs {
+            [.., before, latest] => loads::of([before, latest]).only[0].clone(),
+            _ => Vec::new(),
+        };
+        Self {
+            series,
+            missing,
+            of: latest.map(place_and_tags).unwrap_or_default(),
+            is_simulated: runs.iter().any(|run| run.target.is_simulated()),
+            is_current: false,
+            runs: runs
+                .iter()
+                .map(|run| HistoryRun { id: run.id.clone(), name: run.name.clone(), started_at: run.started_at })
+                .collect(),
+        }
     }
+}
+
+fn place_and_tags(run: &Run) -> String {
+    let tags = run.tags.iter().filter(|(name, _)| !is_incidental(name));
+    let tags = tags.map(|(name, value)| format!(", {name}={value}"));
+    format!("{}{}", run.target.address, tags.collect::<String>())
+}
+
+/// Whether a tag says nothing of what an experiment is. Which step of an experiment file a run is of does.
+fn is_incidental(tag: &str) -> bool {
+    model::record::INCIDENTAL.contains(&tag) || model::record::is_mark(tag) && tag != model::record::STEP
 }
 
 impl Series {
@@ -264,6 +335,9 @@ fn around<'a>(at: usize, run: &impl Fn(usize) -> Option<&'a Run>) -> Vec<Setting
 fn between(one: Option<&Run>, other: Option<&Run>) -> Vec<SettingDifference> {
     let (Some(one), Some(other)) = (one, other) else { return Vec::new() };
     let mut changed = settings::differences(&[one, other]);
-    changed.retain(|one| one.bearing == Bearing::Varied && !NO_SURROUNDINGS.contains(&one.name.as_str()));
+    changed.retain(|one| {
+        let name = one.name.as_str();
+        SIZES.contains(&name) || name == MACHINE || one.bearing == Bearing::Varied && !NO_SURROUNDINGS.contains(&name)
+    });
     changed
 }

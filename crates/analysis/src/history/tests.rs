@@ -102,6 +102,25 @@ fn figures_that_are_all_the_same_change_when_one_differs_for_long() {
     assert_eq!(found.iter().map(|one| (one.at, one.seen_at)).collect::<Vec<_>>(), [(30, 33)]);
 }
 
+#[test]
+fn levels_are_those_of_runs_that_were_looked_at() {
+    let mut values = noise(&mut Chance::new(7), 440, 0.0);
+    values[400..].iter_mut().for_each(|value| *value -= 0.08);
+    let found = changes(&values, 1);
+    let [step] = found[..] else { panic!("{found:?}") };
+    assert!(step.at == 400 && (150..=250).contains(&step.stretch[0]), "{step:?}");
+}
+
+#[test]
+fn a_step_after_a_drift_is_found_where_it_is() {
+    let mut values = noise(&mut Chance::new(9), 200, 0.0);
+    values.iter_mut().enumerate().for_each(|(run, value)| *value -= 0.003 * run.min(80) as f64);
+    values[170..].iter_mut().for_each(|value| *value += 0.08);
+    let found = changes(&values, 1);
+    assert!(found[0].is_drift && !found.iter().any(|one| !one.is_drift && one.at < 165), "{found:?}");
+    assert!(found.iter().any(|one| one.at.abs_diff(170) <= 1 && !one.is_drift), "{found:?}");
+}
+
 /// Nights of one load, the operations of each by its factor.
 fn nights(factors: &[f64]) -> Vec<Run> {
     let begin = sample::sweep(5).started_at;
@@ -166,10 +185,41 @@ fn other_work_and_other_tags_have_histories_of_their_own_and_few_runs_no_answer(
     runs[18].parameters.insert("UPDATE_PCT".to_owned(), "77".to_owned());
     let found = of(&runs, 0.05);
     let of_latest = |found: &Histories| found.histories.iter().map(|history| history.runs.len()).collect::<Vec<_>>();
-    assert_eq!(of_latest(&found), [15, 1, 3]);
+    assert_eq!((of_latest(&found), found.too_short), (vec![15], 2));
+    runs.iter_mut().for_each(|run| run.target.cache_bytes = Some(if run.id == "night-3" { 1 << 30 } else { 2 << 30 }));
+    assert_eq!(of_latest(&of(&runs, 0.05)), [15], "a larger cache begins no other history");
     // Others that have enough say nothing about the latest run.
     let mut runs = nights(&factors(&[(20, 1.0)]));
     runs[19].tags.insert("disk".to_owned(), "other".to_owned());
     let found = of(&runs, 0.05);
     assert_eq!((of_latest(&found), found.is_worse()), (vec![1, 19], None));
+}
+
+#[test]
+fn what_the_latest_run_lacks_is_no_pass() {
+    let whole = nights(&factors(&[(20, 1.0)]));
+    assert_eq!(of(&whole, 0.05).is_worse(), Some(false));
+    let mut shorter = whole.clone();
+    shorter[19].steps.truncate(5);
+    let found = of(&shorter, 0.05);
+    assert_eq!((found.is_worse(), &found.histories[0].missing[..]), (None, &["32 sessions".to_owned()][..]));
+    let mut cut_short = whole.clone();
+    cut_short[19].steps[5].outcome = Outcome::Interrupted;
+    let found = of(&cut_short, 0.05);
+    assert!(found.is_worse().is_none() && found.today().any(|(.., today)| today == Today::Missing));
+    // From the next night on it is as it is.
+    shorter.push(nights(&factors(&[(21, 1.0)])).remove(20));
+    shorter[20].steps.truncate(5);
+    assert_eq!(of(&shorter, 0.05).is_worse(), Some(false));
+}
+
+#[test]
+fn a_history_that_ended_days_ago_says_nothing_about_today() {
+    let mut runs = nights(&factors(&[(30, 1.0), (10, 0.9)]));
+    runs.iter_mut().for_each(|run| drop(run.tags.insert("disk".to_owned(), "retired".to_owned())));
+    assert_eq!(of(&runs, 0.05).is_worse(), Some(true));
+    runs.extend(nights(&factors(&[(60, 1.0)])).split_off(42));
+    let found = of(&runs, 0.05);
+    assert_eq!(found.is_worse(), Some(false));
+    assert_eq!(found.histories.iter().map(|history| history.is_current).collect::<Vec<_>>(), [true, false]);
 }

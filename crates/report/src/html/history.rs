@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::chart::{Across, At, Drawn, First, Frame, Line, Lines, Mark, Quantity, day_ticks};
 use super::{Head, Kept, Sheets, for_script, marked, page};
-use crate::history::{answer, changed, name, title, write};
+use crate::history::{answer, name, others, sentence, title, worst_first, write};
 use crate::text::Detail;
 use analysis::FigureUnit;
 use analysis::history::{Histories, History, Series, Today};
@@ -25,12 +25,14 @@ const ROOM_S: f64 = 3_600.0;
 /// If `out` fails.
 pub fn history(out: &mut dyn Write, histories: &Histories, kept: &Kept<'_>) -> io::Result<()> {
     let (mut articles, mut data): (Vec<Markup>, Vec<Value>) = (Vec::new(), Vec::new());
+    let mut room = MAX_CHARTS;
     for (place, history) in histories.histories.iter().enumerate() {
         let series = worst_first(histories, history);
-        let lines = series.iter().take(MAX_CHARTS).enumerate();
+        let lines = series.iter().take(room).enumerate();
         let charts: Vec<Drawn> = lines
-            .filter_map(|(at, (series, _))| chart(history, series, format!("history-{place}-{at}"))?.draw())
+            .filter_map(|(at, (series, _))| chart(histories, history, series, format!("history-{place}-{at}"))?.draw())
             .collect();
+        room -= charts.len();
         let is_worse = series.iter().any(|(_, today)| matches!(today, Today::Worse(..)));
         let heading = format!("history-{place}");
         articles.push(html! {
@@ -48,31 +50,24 @@ pub fn history(out: &mut dyn Write, histories: &Histories, kept: &Kept<'_>) -> i
     }
     let body = html! {
         @for article in &articles { (article) }
+        @if let Some(others) = others(histories) { p.under-title { (others) } }
         (for_script(&data))
     };
     let titles: Vec<String> = histories.histories.iter().map(title).collect();
     out.write_all(page(&Head { title: &titles.join(", "), kept }, &body).as_bytes())
 }
 
-fn worst_first<'a>(histories: &Histories, history: &'a History) -> Vec<(&'a Series, Today<'a>)> {
-    let mut series: Vec<(&Series, Today<'_>)> = histories.series_of(history).collect();
-    series.sort_by_key(|(series, today)| match today {
-        Today::Worse(..) => 0,
-        _ if !series.changes.is_empty() => 1,
-        _ => 2,
-    });
-    series
-}
-
 /// The figure that is worst, and whose history it is of.
 pub(super) fn main_chart(histories: &Histories) -> Option<(Lines, &History)> {
-    let worse = |history: &&History| histories.series_of(history).any(|(_, today)| matches!(today, Today::Worse(..)));
+    let worse = |history: &&History| {
+        history.is_current && histories.series_of(history).any(|(_, today)| matches!(today, Today::Worse(..)))
+    };
     let history = histories.histories.iter().find(worse).or_else(|| histories.histories.first())?;
     let (series, _) = worst_first(histories, history).into_iter().next()?;
-    chart(history, series, "history".to_owned()).map(|lines| (lines, history))
+    chart(histories, history, series, "history".to_owned()).map(|lines| (lines, history))
 }
 
-fn chart(history: &History, series: &Series, id: String) -> Option<Lines> {
+fn chart(histories: &Histories, history: &History, series: &Series, id: String) -> Option<Lines> {
     let unit = series.measure.unit();
     let (y_quantity, scale) = match unit {
         FigureUnit::Nanoseconds => (Quantity::Microseconds, 1e-3),
@@ -115,9 +110,7 @@ fn chart(history: &History, series: &Series, id: String) -> Option<Lines> {
         let words = analysis::signed_percent(change.share());
         Some(Mark { at: At::X(second(change.at)?), name: words })
     });
-    let words: Vec<String> =
-        series.changes.iter().map(|change| changed(history, series, change, Detail::Brief)).collect();
-    let words = if words.is_empty() { "Its level did not change.".to_owned() } else { words.join(" ") };
+    let words = sentence(histories, history, series, series.today(histories.threshold));
     let frame = Frame {
         id,
         title: name(series),
