@@ -123,7 +123,7 @@ impl Suite {
         histories.histories.iter().map(of_history).collect()
     }
 
-    /// An experiment: each run with a limit or a demand, and each that is missing. That one platform is slower than another is no failure.
+    /// An experiment: each run with a limit or a demand, and each that is missing. One platform may be slower than another.
     pub fn of_experiment(found: &ExperimentFound, missing: &[NotMeasured]) -> Self {
         let of_reading = |(case, reading): (&analysis::Case, &analysis::CaseReading)| {
             let worst = reading.answers().map(Answer::from).min()?;

@@ -229,7 +229,8 @@ fn loads(run: &Run) -> String {
 
 /// Lengths to the second, each once.
 fn seconds(run: &Run, length_ns: impl Fn(&model::record::Step) -> u64) -> Option<String> {
-    let lengths: BTreeSet<u64> = measured(run).map(|step| (length_ns(step) + 500_000_000) / 1_000_000_000).collect();
+    let lengths: BTreeSet<u64> =
+        measured(run).map(|step| length_ns(step).saturating_add(500_000_000) / 1_000_000_000).collect();
     let words: Vec<String> = lengths.iter().map(|seconds| format!("{seconds} s")).collect();
     (!words.is_empty()).then(|| words.join(", "))
 }

@@ -87,12 +87,21 @@ pub(super) fn changes(values: &[f64], limits: &mut Limits) -> Vec<Found> {
         Found { at, seen_at, stretch: [from, end], levels: [level(from, at), level(at, end)], is_drift: is_slope }
     });
     let steps: Vec<Found> = steps.collect();
-    // Steps that go on in one direction may be one drift.
+    // Steps that go on in one direction may be one drift, and slopes that do are.
     let same_way = |one: &Found, other: &Found| (one.levels[1] > one.levels[0]) == (other.levels[1] > other.levels[0]);
-    steps
-        .chunk_by(same_way)
-        .flat_map(|steps| drift(values, steps).map_or_else(|| steps.to_vec(), |one| vec![one]))
-        .collect()
+    let mut found = Vec::new();
+    for steps in steps.chunk_by(same_way) {
+        match drift(values, steps) {
+            Some((one, true)) => found.push(one),
+            _ => {
+                for parts in steps.chunk_by(|one, other| one.is_drift && other.is_drift) {
+                    let whole = drift(values, parts).filter(|_| parts.len() > 1).map(|(one, _)| vec![one]);
+                    found.extend(whole.unwrap_or_else(|| parts.to_vec()));
+                }
+            }
+        }
+    }
+    found
 }
 
 /// Where a change is, and where it was seen.
@@ -317,9 +326,9 @@ impl Side {
     }
 }
 
-/// Steps as one drift, if a straight line explains their stretch better by Schwarz's criterion (1978), which charges each figure that a
-/// model is free to choose.
-fn drift(values: &[f64], steps: &[Found]) -> Option<Found> {
+/// Steps as one drift, and whether a straight line explains their stretch better by Schwarz's criterion (1978), which charges each figure that
+/// a model is free to choose.
+fn drift(values: &[f64], steps: &[Found]) -> Option<(Found, bool)> {
     let (first, last) = (steps.first()?, steps.last()?);
     let stretch = [first.stretch[0], last.stretch[1]];
     let values = values.get(stretch[0]..stretch[1])?;
@@ -343,12 +352,8 @@ fn drift(values: &[f64], steps: &[Found]) -> Option<Found> {
     let count = values.len() as f64;
     let weighed = |left: f64, free: usize| count * left.max(f64::MIN_POSITIVE).ln() + free as f64 * count.ln();
     let is_line = weighed(of_line, FREE_OF_LINE) < weighed(of_steps, 1 + FREE_OF_STEP * steps.len());
-    is_line.then_some(Found {
-        stretch,
-        levels: [level - slope * centre, level + slope * centre],
-        is_drift: true,
-        ..*first
-    })
+    let levels = [level - slope * centre, level + slope * centre];
+    Some((Found { stretch, levels, is_drift: true, ..*first }, is_line))
 }
 
 fn squares_about(values: &[f64], line: impl Fn(usize) -> f64) -> f64 {
