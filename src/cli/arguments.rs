@@ -371,6 +371,17 @@ pub(super) fn with_parameters(examples: &str) -> String {
     )
 }
 
+/// The arguments of a command as these words give them.
+#[cfg(test)]
+pub(super) fn parsed<A: Args>(words: &[&str]) -> A {
+    #[derive(clap::Parser)]
+    struct Line<A: Args> {
+        #[command(flatten)]
+        arguments: A,
+    }
+    <Line<A> as clap::Parser>::try_parse_from(std::iter::once(&"plimsoll").chain(words)).unwrap().arguments
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

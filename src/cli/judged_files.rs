@@ -13,7 +13,7 @@ use report::Suite;
 pub(super) struct JudgedArgs {
     /// Also write JUnit XML: a test case for each limit, demand of a check, and compared figure
     ///
-    /// A missed limit or a worse figure is a failure, and a limit without a verdict an error.
+    /// A missed limit or a worse figure is a failure, and what has no verdict an error.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     junit: Option<PathBuf>,
 
@@ -23,7 +23,7 @@ pub(super) struct JudgedArgs {
 
     /// Write limits, demands of a check and compared figures as annotations of a GitHub workflow instead
     ///
-    /// A missed limit or a worse figure is an error, and a limit without a verdict a warning.
+    /// A missed limit or a worse figure is an error, and what has no verdict a warning.
     #[arg(long, help_heading = "Output", conflicts_with_all = ["json", "text"])]
     github: bool,
 }

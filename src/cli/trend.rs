@@ -236,21 +236,10 @@ fn set_aside(aside: &SetAside) -> Value {
 mod tests {
     use std::fs;
 
-    use clap::Parser;
-
     use super::*;
+    use crate::cli::arguments::parsed;
     use model::record::sample::windows::history;
     use model::record::store::Store;
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        arguments: Arguments,
-    }
-
-    fn parsed(words: &[&str]) -> Arguments {
-        Line::try_parse_from(std::iter::once(&"trend").chain(words)).unwrap().arguments
-    }
 
     #[test]
     fn a_beginning_of_ids_takes_all_runs_and_files_of_others_are_kept() {
@@ -259,9 +248,9 @@ mod tests {
         let store = Store::new(&place);
         history().iter().for_each(|run| drop(store.save(run).unwrap()));
         let runs = place.to_str().unwrap();
-        let all = parsed(&["202611", "--runs", runs]);
+        let all: Arguments = parsed(&["202611", "--runs", runs]);
         assert_eq!(load(&all.names, &all.runs).unwrap().len(), 238);
-        let day = parsed(&["20261103", "--runs", runs]);
+        let day: Arguments = parsed(&["20261103", "--runs", runs]);
         assert_eq!(load(&day.names, &day.runs).unwrap().len(), 24);
 
         let csv = directory.path().join("csv");
@@ -286,9 +275,9 @@ mod tests {
         let trends = Trends::of(&runs.iter().collect::<Vec<_>>());
         let name = trends.trends[0].database.name.to_lowercase();
         let place = directory.path().to_str().unwrap();
-        let named = parsed(&[&name, "--runs", place]);
+        let named: Arguments = parsed(&[&name, "--runs", place]);
         assert_eq!(load(&named.names, &named.runs).unwrap().len(), 3);
-        let unknown = parsed(&["nosuchdb", "--runs", place]);
+        let unknown: Arguments = parsed(&["nosuchdb", "--runs", place]);
         assert!(load(&unknown.names, &unknown.runs).is_err());
     }
 

@@ -18,8 +18,10 @@ const TIMES_P99: u64 = 2;
 const OF_RATE: f64 = 0.9;
 /// give or take so many times what arrivals at random differ by.
 const BY_CHANCE: f64 = 3.0;
-/// A pause delays nearly all operations that were due within it, or all sessions of a load without a rate.
+/// A pause delays nearly all operations that were due within it, or all sessions of a load without a rate,
 const NEARLY_ALL: f64 = 0.7;
+/// or, where few were due and more than chance is missing, at least this share.
+const OF_FEW: f64 = 0.5;
 /// Operations that wait because of a recovery begin to do so within this time.
 const OF_RECOVERY_NS: u64 = 10_000_000_000;
 
@@ -317,7 +319,9 @@ fn pause(
         (None, Some(sessions)) => return (waited >= NEARLY_ALL * f64::from(sessions)).then_some((length_ns, from_ns)),
         (rate_per_s, _) => rate_per_s.or(before.map(|before| before.rate_per_s))?,
     };
-    (waited >= NEARLY_ALL * rate_per_s * length_ns as f64 / 1e9).then_some((length_ns, from_ns))
+    let due = rate_per_s * length_ns as f64 / 1e9;
+    let by_chance = (due - BY_CHANCE * due.sqrt()).max(OF_FEW * due);
+    (waited >= by_chance.min(NEARLY_ALL * due)).then_some((length_ns, from_ns))
 }
 
 /// The longest time of seconds after the failure in which nothing was completed.
@@ -479,6 +483,17 @@ pub(crate) mod tests {
         let cost = cost_of(&run, marks).unwrap();
         assert_eq!((cost.pause, cost.backlog, cost.as_before_ns), (Pause::None, None, Some(7 * SECOND)));
         assert_eq!(cost.is_pause_within(Nanos(2 * SECOND)), Some(true), "each second has completions");
+    }
+
+    #[test]
+    fn few_operations_that_came_at_random_still_show_a_pause() {
+        let (mut run, marks) = failed_for(2 * SECOND);
+        let mut pause_at = |rate_per_s| {
+            run.steps[0].load.rate_operations_per_s = Some(rate_per_s);
+            cost_of(&run, marks).unwrap().pause
+        };
+        assert!(matches!(pause_at(25.0), Pause::Seen { .. }), "32 waited where 50 are expected, give or take 21");
+        assert!(!matches!(pause_at(40.0), Pause::Seen { .. }), "32 waited where 80 are expected, give or take 27");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The parts of a merged run beside each other: what is missing, who differs, and whose clock or start was off.
 
 use crate::Rule;
+use crate::levels::{median, median_of};
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::message::list;
@@ -285,9 +286,8 @@ impl<'a> Value<'a> {
 fn outlying<'a>(figure: PartFigure, mut values: Vec<Value<'a>>) -> Vec<(Value<'a>, f64)> {
     values.sort_by(|one, other| one.held.total_cmp(&other.held));
     let held: Vec<f64> = values.iter().map(|value| value.held).collect();
-    let Some(middle) = median(&held).filter(|middle| *middle > 0.0 && values.len() > 1) else { return Vec::new() };
-    let mut away: Vec<f64> = held.iter().map(|held| (held - middle).abs()).collect();
-    away.sort_by(f64::total_cmp);
+    let Some(middle) = median_of(&held).filter(|middle| *middle > 0.0 && values.len() > 1) else { return Vec::new() };
+    let away: Vec<f64> = held.iter().map(|held| (held - middle).abs()).collect();
     let spread = match figure {
         PartFigure::Rate => {
             let nearest =
@@ -296,7 +296,7 @@ fn outlying<'a>(figure: PartFigure, mut values: Vec<Value<'a>>) -> Vec<(Value<'a
         }
         // Of two parts each is as far from the middle as the other.
         PartFigure::P99 if values.len() == 2 => P99_DIFFERS * middle,
-        PartFigure::P99 => (FAR * median(&away).unwrap_or(0.0)).max(P99_DIFFERS * middle),
+        PartFigure::P99 => (FAR * median(&away)).max(P99_DIFFERS * middle),
     };
     let is_pair = values.len() == 2;
     let is_worse = |more: f64| if figure == PartFigure::Rate { more < 0.0 } else { more > 0.0 };
@@ -308,12 +308,6 @@ fn outlying<'a>(figure: PartFigure, mut values: Vec<Value<'a>>) -> Vec<(Value<'a
         })
         .filter(|(value, more)| (value.held - middle).abs() > spread && (!is_pair || is_worse(*more)))
         .collect()
-}
-
-/// The middle of values in rising order.
-fn median(sorted: &[f64]) -> Option<f64> {
-    let upper = sorted.get(sorted.len() / 2)?;
-    Some(if sorted.len() % 2 == 1 { *upper } else { (sorted.get(sorted.len() / 2 - 1)? + upper) / 2.0 })
 }
 
 /// What differs, one finding a part or host and figure.

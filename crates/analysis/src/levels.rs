@@ -112,13 +112,17 @@ fn sorted(values: &[f64]) -> Vec<f64> {
     values
 }
 
+/// The median, of an even number the mean of the two in the middle; absent where there are none.
+pub(super) fn median_of(values: &[f64]) -> Option<f64> {
+    let sorted = sorted(values);
+    let upper = sorted.get(sorted.len() / 2)?;
+    let lower = sorted.get((sorted.len() - 1) / 2)?;
+    Some((lower + upper) / 2.0)
+}
+
+/// The median of values of which there is at least one; otherwise 0.
 pub(super) fn median(values: &[f64]) -> f64 {
-    let values = sorted(values);
-    match values.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => values[n / 2],
-        n => (values[n / 2 - 1] + values[n / 2]) / 2.0,
-    }
+    median_of(values).unwrap_or_default()
 }
 
 /// Mean of the values that lie within three standard deviations of the median: stalls and spikes do not move it, and it

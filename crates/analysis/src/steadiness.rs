@@ -5,6 +5,7 @@ use super::message::list;
 use super::{Finding, Message, Series, Vocabulary, replay};
 use crate::Rule;
 use crate::Severity;
+use crate::levels::{median, median_of};
 use model::record::Workload;
 use model::record::{Interval, Run, Step};
 use model::units::{Nanos, percent};
@@ -243,16 +244,11 @@ const NOTHING_DONE: Excursion = Excursion { range: f64::INFINITY, drift: 0.0 };
 /// Seconds whose rate is far from the median.
 fn outliers(seconds: &[(u64, u64)]) -> usize {
     let rates: Vec<f64> = seconds.iter().filter_map(|second| rate_of(&[*second])).collect();
-    let Some(middle) = median(rates.clone()) else { return 0 };
+    let Some(middle) = median_of(&rates) else { return 0 };
     let distances: Vec<f64> = rates.iter().map(|rate| (rate - middle).abs()).collect();
-    let scatter = median(distances.clone()).unwrap_or(0.0).max(DEVIATION_OF_CHANCE * middle.sqrt());
+    let scatter = median(&distances).max(DEVIATION_OF_CHANCE * middle.sqrt());
     let far = (OUTLIER_DEVIATIONS * scatter).max(SAME_RATE * middle);
     distances.iter().filter(|distance| **distance > far).count()
-}
-
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
 }
 
 fn strayed(last: Excursion) -> String {

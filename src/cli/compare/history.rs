@@ -126,22 +126,12 @@ fn level_change(series: &Series, change: &LevelChange) -> Value {
 mod tests {
     use std::fs;
 
-    use clap::Parser;
     use jiff::ToSpan;
 
     use super::*;
+    use crate::cli::arguments::parsed;
     use model::record::store::Store;
     use model::record::{Timestamp, sample};
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        arguments: Arguments,
-    }
-
-    fn parsed(words: &[&str]) -> Arguments {
-        Line::try_parse_from(std::iter::once(&"compare").chain(words)).unwrap().arguments
-    }
 
     /// As many nights of one load, the last `slow` of which finish a tenth less.
     fn nights(place: &std::path::Path, count: u64, slow: u64) {

@@ -41,7 +41,7 @@ alternating runs of each. Join those that repeat each other with commas.
 
 With `--history`, runs of the same work, address and tags are followed over time. A change takes 12 runs before it and 4 \
 after it. The exit code is 1 if a level is worse than the best before by more than the threshold. It is 2 if the \
-latest run's loads have fewer than 16 runs. Once a loss is accepted, name only the runs since, such as by a tag.";
+latest run's loads have fewer than 16 runs, or the latest run lacks a load that the one before has. Once a loss is accepted, name only the runs since, such as by a tag.";
 
 /// Arguments of `plimsoll compare`.
 #[derive(Debug, Args)]

@@ -519,23 +519,15 @@ fn document_fit_platforms(question: &Question<'_>, ranking: &platforms::Ranking)
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
+    use crate::cli::arguments::parsed;
     use model::record::sample;
     use model::record::sample::windows::{Hour, QUICK, report};
     use model::record::store::Store;
 
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        arguments: Arguments,
-    }
-
     fn exit_of(store: &Store, words: &[&str]) -> Result<Exit, Failure> {
         let runs = store.path().to_str().unwrap();
-        let words = ["fit"].iter().chain(words).copied().chain(["--json", "--runs", runs]);
-        run(&Line::try_parse_from(words).unwrap().arguments)
+        run(&parsed(&[words, &["--json", "--runs", runs]].concat()))
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! runs of a short side must lie beyond half of it.
 
 use crate::comparison::reach_student;
+use crate::levels::median;
 use std::collections::BTreeMap;
 
 /// Runs before a change, from which their scatter is known well enough.
@@ -165,20 +166,18 @@ fn slope_of_drift(stretch: &[f64], limits: &mut Limits) -> Option<f64> {
     if stretch.len() < FEWEST_BEFORE + FEWEST_AFTER {
         return None;
     }
-    let later = |(place, value): (usize, &f64)| {
-        let others = stretch.iter().enumerate().skip(place + 1);
-        let value = *value;
-        others.map(move |(at, other)| (other - value, (at - place) as f64)).collect::<Vec<_>>()
+    let pairs = || {
+        let later = |place: usize| (place + 1..stretch.len()).map(move |at| (place, at));
+        (0..stretch.len()).flat_map(later).map(|(place, at)| (stretch[at] - stretch[place], (at - place) as f64))
     };
-    let pairs: Vec<(f64, f64)> = stretch.iter().enumerate().flat_map(later).collect();
-    let votes = pairs.iter().map(|(rise, _)| if *rise == 0.0 { 0.0 } else { rise.signum() }).sum::<f64>();
+    let votes = pairs().map(|(rise, _)| if rise == 0.0 { 0.0 } else { rise.signum() }).sum::<f64>();
     let count = stretch.len() as f64;
     let error = (count * (count - 1.0) * (2.0 * count + 5.0) / 18.0).sqrt();
     // Nothing that follows makes it more certain.
     if votes.abs() - 1.0 < error * limits.of_freedom(count) {
         return None;
     }
-    let slopes: Vec<f64> = pairs.iter().map(|(rise, apart)| rise / apart).collect();
+    let slopes: Vec<f64> = pairs().map(|(rise, apart)| rise / apart).collect();
     let slope = median(&slopes);
     let scatter = Side::of(&without(stretch, slope)).scatter;
     let correlation = scatter.correlation().clamp(0.0, CORRELATIONS[CORRELATIONS.len() - 1]);
@@ -215,13 +214,6 @@ fn beyond(before: &Side, after: &[f64], earlier: Scatter, limits: &mut Limits) -
 fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     let count = values.len().max(1) as f64;
     values.sum::<f64>() / count
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let at = |place: usize| sorted.get(place).copied().unwrap_or_default();
-    (at(sorted.len() / 2) + at(sorted.len().saturating_sub(1) / 2)) / 2.0
 }
 
 fn distances(values: &[f64], middle: f64) -> Vec<f64> {

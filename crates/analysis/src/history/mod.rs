@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use model::record::{Better, Outcome, Run, Timestamp};
 
 use crate::comparison::{Bearing, Measure, SettingDifference, loads, settings};
+use crate::levels::median_of;
 use detect::Limits;
 pub use detect::{FEWEST_AFTER, FEWEST_BEFORE};
 
@@ -122,11 +123,9 @@ impl LevelChange {
 }
 
 impl Series {
-    /// The middle of all points, or the higher of two in the middle.
+    /// The median of all points.
     pub fn middle(&self) -> Option<f64> {
-        let mut sorted: Vec<f64> = self.points.iter().map(|(_, figure)| *figure).collect();
-        sorted.sort_by(f64::total_cmp);
-        sorted.get(sorted.len() / 2).copied()
+        median_of(&self.points.iter().map(|(_, figure)| *figure).collect::<Vec<_>>())
     }
 
     /// Runs without which no change can be told.

@@ -14,6 +14,7 @@ pub use database::{Database, Scope};
 pub use profile::{Cell, DayRow, HourRow, LONGEST_FOR_DAYS_S, LONGEST_FOR_HOURS_S};
 pub use windows::{Gap, SetAside, TrendWindow, Why};
 
+use crate::levels::median_of;
 use crate::{Figures, SINGLE_BLOCK_READ, is_on_server, operations_are_requests, wait};
 use model::config::net::NetOptions;
 use model::record::{Clock, Histogram, Load, Metric, Run, Step, WaitStats, Work, WorkFigure};
@@ -470,7 +471,7 @@ fn along(days: &BTreeMap<i64, BTreeMap<i64, f64>>, like: LikeDays) -> Option<Gro
     compared.values().for_each(|class| *sizes.entry(*class).or_default() += 1.0);
     let variance: f64 = sizes.values().map(|n| n * (n - 1.0) * (2.0 * n + 5.0) / 18.0).sum();
     let interval = (count >= MIN_DAYS_FOR_INTERVAL).then(|| interval(&slopes, variance)).flatten();
-    Some(Growth { per_day: median(&slopes)?, interval, days: count, like })
+    Some(Growth { per_day: median_of(&slopes)?, interval, days: count, like })
 }
 
 /// The hours of a day, in their places: all pairs of days of years are compared, so that no hour may be looked for.
@@ -509,12 +510,6 @@ fn interval(slopes: &[f64], variance: f64) -> Option<(f64, f64)> {
         return None;
     }
     Some((*slopes.get(low as usize - 1)?, *slopes.get(high as usize - 1)?))
-}
-
-fn median(sorted: &[f64]) -> Option<f64> {
-    let upper = *sorted.get(sorted.len() / 2)?;
-    let lower = *sorted.get((sorted.len() - 1) / 2)?;
-    Some((lower + upper) / 2.0)
 }
 
 #[cfg(test)]
