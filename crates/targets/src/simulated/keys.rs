@@ -131,6 +131,26 @@ pub const KEYS: &[Key] = &[
         write: |options| options.mbps?.burst.map(|Burst { per_s, length }| format!("{per_s}:{}", exact(length))),
     },
     Key {
+        name: "read_iops_cap",
+        value: "RATE",
+        meaning: "reads a second at most, besides `iops_cap`",
+        read: |options, text| {
+            options.read_iops = Some(Cap { per_s: rate(text)?, burst: None });
+            Ok(())
+        },
+        write: |options| options.read_iops.map(|cap| cap.per_s.to_string()),
+    },
+    Key {
+        name: "write_iops_cap",
+        value: "RATE",
+        meaning: "writes a second at most, besides `iops_cap`",
+        read: |options, text| {
+            options.write_iops = Some(Cap { per_s: rate(text)?, burst: None });
+            Ok(())
+        },
+        write: |options| options.write_iops.map(|cap| cap.per_s.to_string()),
+    },
+    Key {
         name: "volumes",
         value: "COUNT",
         meaning: "volumes, each with caps and servers of its own, 1 to 26; only `plimsoll io sweep --together` loads more \

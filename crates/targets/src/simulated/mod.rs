@@ -292,6 +292,10 @@ pub struct SimulatedOptions {
     pub io_unit: Option<Bytes>,
     /// MB of 1,000,000 bytes a second.
     pub mbps: Option<Cap>,
+    /// Reads a second.
+    pub read_iops: Option<Cap>,
+    /// Writes a second.
+    pub write_iops: Option<Cap>,
     /// Volumes of raw storage, each with caps and servers of its own; at least 1.
     pub volumes: u32,
     /// Length of each of them; absent if there is only one.
@@ -325,6 +329,8 @@ impl Default for SimulatedOptions {
             iops: None,
             io_unit: None,
             mbps: None,
+            read_iops: None,
+            write_iops: None,
             volumes: 1,
             volume_bytes: None,
             machine_iops: None,
@@ -346,6 +352,11 @@ impl SimulatedOptions {
     /// [`TargetError::Shape`] naming the pair that cannot be understood.
     pub fn from_pairs(pairs: &[(String, String)]) -> Result<Self, TargetError> {
         keys::read(pairs)
+    }
+
+    /// As how many requests one of this length counts against a cap of requests.
+    fn requests_of(&self, bytes: u32) -> u64 {
+        self.io_unit.map_or(1, |unit| u64::from(bytes).div_ceil(unit.0).max(1))
     }
 
     /// A clock of the kind on which this target is to be driven. Make one for a run.
@@ -401,6 +412,18 @@ mod tests {
     fn quantile(mut values: Vec<f64>, quantile: f64) -> f64 {
         values.sort_by(f64::total_cmp);
         values[(quantile * (values.len() - 1) as f64) as usize]
+    }
+
+    #[test]
+    fn writes_that_wait_for_their_cap_hold_up_no_reads() {
+        let mut model = model("service=1ms,servers=8,read_iops_cap=2000,write_iops_cap=100");
+        let mut done = |is_write| {
+            let request = SimulatedRequest { offset_bytes: 0, bytes: 8_192, is_write };
+            model.serve(0, request).done_at_ns as f64 / 1e9
+        };
+        let writes = (0..200).map(|_| done(true)).fold(0.0, f64::max);
+        let reads = (0..1_000).map(|_| done(false)).fold(0.0, f64::max);
+        assert!((writes - 2.0).abs() < 0.02 && (reads - 0.5).abs() < 0.05, "{writes} {reads}");
     }
 
     #[test]
@@ -544,7 +567,7 @@ mod tests {
             (
                 "colour=blue",
                 "its keys are service, tiers, spread, servers, bandwidth, iops_cap, io_unit, burst, mbps_cap, burst_mbps, \
-             volumes, machine_iops_cap, machine_mbps_cap, cache, cache_service, stall, drift, errors, seed and clock",
+             read_iops_cap, write_iops_cap, volumes, machine_iops_cap, machine_mbps_cap, cache, cache_service, stall, drift, errors, seed and clock",
             ),
         ] {
             let pair = address.split(',').next().unwrap();

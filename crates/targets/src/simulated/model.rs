@@ -90,6 +90,8 @@ struct Volume {
     /// When each server is free again, soonest first.
     free_at_ns: BinaryHeap<Reverse<u64>>,
     caps: Caps,
+    /// Those of reads, and of writes.
+    directions: [Caps; 2],
 }
 
 impl Model {
@@ -99,6 +101,7 @@ impl Model {
         let volume = |_| Volume {
             free_at_ns: (0..options.servers.max(1)).map(|_| Reverse(0)).collect(),
             caps: Caps::new(options.iops, options.mbps),
+            directions: [options.read_iops, options.write_iops].map(|cap| Caps::new(cap, None)),
         };
         Self {
             volumes: (0..options.volumes.max(1)).map(volume).collect(),
@@ -140,13 +143,26 @@ impl Model {
         usize::try_from(volume).unwrap_or(usize::MAX).min(self.volumes.len() - 1)
     }
 
-    fn serve_by_device(&mut self, now_ns: u64, SimulatedRequest { offset_bytes, bytes, .. }: SimulatedRequest) -> u64 {
+    fn serve_by_device(
+        &mut self,
+        now_ns: u64,
+        SimulatedRequest { offset_bytes, bytes, is_write }: SimulatedRequest,
+    ) -> u64 {
         let volume = self.volume_of(offset_bytes);
         let allowed_ns = self.pass_caps(volume, now_ns, bytes);
         let service_ns = self.service_ns(now_ns, bytes);
         let Reverse(free_ns) = self.volumes[volume].free_at_ns.pop().expect("there is at least one server");
         let done_at_ns = self.after_stalls(allowed_ns.max(free_ns)).saturating_add(service_ns);
-        self.volumes[volume].free_at_ns.push(Reverse(done_at_ns));
+        let Volume { free_at_ns, directions, .. } = &mut self.volumes[volume];
+        free_at_ns.push(Reverse(done_at_ns));
+        // At the end, so that writes that wait for their cap hold up no reads, neither in a server nor in a cap of both.
+        let direction = &mut directions[usize::from(is_write)];
+        if direction.is_none() {
+            return done_at_ns;
+        }
+        let requests = self.options.requests_of(bytes);
+        let done_at_ns = direction.earliest_ns(done_at_ns);
+        direction.take(done_at_ns, requests, bytes);
         done_at_ns
     }
 
@@ -156,7 +172,7 @@ impl Model {
         if self.volumes[volume].caps.is_none() && self.machine.is_none() {
             return now_ns;
         }
-        let requests = self.options.io_unit.map_or(1, |unit| u64::from(bytes).div_ceil(unit.0).max(1));
+        let requests = self.options.requests_of(bytes);
         let mut at_ns = now_ns;
         // The machine's first: what waits for its volume does not hold up the others' requests.
         let stalls = &self.options.stalls;
