@@ -7,6 +7,8 @@
 
 #[path = "throttle/group.rs"]
 mod group;
+#[path = "throttle/map.rs"]
+mod map;
 #[path = "throttle/noise.rs"]
 mod noise;
 #[path = "throttle/reader.rs"]
@@ -51,14 +53,19 @@ impl Place {
         Ok(Self { directory, group })
     }
 
-    /// The program on the file, in the group.
+    /// The program on the file, in the group, with random reads.
     fn start(&self, words: &[&str]) -> Child {
+        self.start_plain(&[words, &["--pattern=randread"]].concat())
+    }
+
+    /// The same for a command that has a pattern of its own.
+    fn start_plain(&self, words: &[&str]) -> Child {
         let path = self.directory.path();
         let runs = path.join("runs");
         let _ = std::fs::remove_dir_all(&runs);
         let mut command = self.group.command(Path::new(env!("CARGO_BIN_EXE_plimsoll")));
         command.arg("io").args(words).arg("--path").arg(path.join("data"));
-        command.args(["--size=128M", "--pattern=randread", "--json", "--runs"]).arg(runs);
+        command.args(["--size=128M", "--json", "--runs"]).arg(runs);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
     }
 

@@ -15,7 +15,7 @@ use ::report::document::RunReport;
 use ::report::html::{Kept, MAX_BYTES, Picture, Reported};
 use ::report::{self, Detail, Suite};
 use analysis::{self, Finding, Judgeable, LatencyTarget, LimitAnswer, RunVerdict};
-use model::record::Run;
+use model::record::{Run, Workload};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -84,6 +84,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     arguments.page.check(arguments.format.format())?;
     let (places, runs) = load(arguments)?;
     let limits = arguments.limits.asked();
+    if let Some(map) = runs.iter().find(|run| run.workload() == Workload::Map && !limits.is_empty()) {
+        let failure =
+            Failure::new(format_args!("--limit: run `{}` is a map, which has the limit that it was made by", map.id));
+        return Err(failure.with_hint("make another: `plimsoll io map --limit p99=5ms`".to_owned()));
+    }
     runs.iter().try_for_each(|run| limits::check(&limits, &Judgeable::of_run(run)))?;
     // Who names no limit reads the verdict that the run gave by its own.
     let found: Vec<Vec<Finding>> = match limits.as_slice() {

@@ -10,6 +10,7 @@ pub mod experiment;
 pub mod host;
 pub mod io;
 pub mod like;
+pub mod map;
 pub mod net;
 pub mod orders;
 #[cfg(test)]

@@ -19,6 +19,7 @@ mod import;
 mod io_calibrate;
 mod io_devices;
 mod io_group;
+mod io_map;
 mod io_nfs;
 mod io_orion;
 mod io_run;

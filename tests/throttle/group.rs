@@ -73,7 +73,21 @@ impl Group {
         self.limit_device(&self.device, counted, per_s)
     }
 
-    /// The same for another device.
+    /// Limits the requests of reads and of writes, each to its own rate.
+    #[allow(dead_code, reason = "not every test program limits them apart")]
+    pub fn limit_directions(&self, reads_per_s: u32, writes_per_s: u32) {
+        let set =
+            |file: &str, text: String| fs::write(self.path.join(file), format!("{} {text}\n", self.device)).unwrap();
+        match self.version {
+            Version::One => {
+                set("blkio.throttle.read_iops_device", reads_per_s.to_string());
+                set("blkio.throttle.write_iops_device", writes_per_s.to_string());
+            }
+            Version::Two => set("io.max", format!("riops={reads_per_s} wiops={writes_per_s}")),
+        }
+    }
+
+    /// Limits what is counted on another device.
     pub fn limit_device(&self, device: &str, counted: Counted, per_s: u32) -> Result<(), String> {
         let unit = match counted {
             Counted::Requests => "iops",

@@ -36,6 +36,7 @@ mod levels;
 mod likeness;
 mod limit_verdict;
 mod load_line;
+mod map;
 mod measured;
 mod message;
 mod metric;
@@ -117,6 +118,7 @@ pub use load_line::{
     Point, QuantileValue, Queue, RateKnee, RatePoint, Responds, ResponseShape, Scalability, Scales, StepLine, Subject,
     Verdict, VerdictOutcome, Why, is_hung, judge, judge_all,
 };
+pub use map::{MapAnswer, MapEnded, MapPlace, MappedMix, next_of_map};
 use measured::{CELL_SINGLE_BLOCK_READ, is_measured, worst};
 pub use measured::{SINGLE_BLOCK_READ, is_one_load, measured};
 pub use message::{Message, Severity};
@@ -222,12 +224,17 @@ pub fn analyse_limits(run: &Run, limits: &[LatencyTarget]) -> Vec<Finding> {
     let is_of_flows =
         || NetworkSurvey::of(run).is_some() || BulkAnswer::of(run).is_some() || NetworkMatrix::of(run).is_some();
     let is_open = run.steps.iter().any(|step| step.load.rate_operations_per_s.is_some());
-    let has_own_answer = run.workload() == Workload::Calibrate
+    let has_own_answer = matches!(run.workload(), Workload::Calibrate | Workload::Map)
         || run.check.is_some()
         || ConnectionSweep::of(run).is_some()
         || (!is_open && is_of_flows());
     if !is_asked && (has_own_answer || is_on_servers(run) || run.imported.is_some()) {
         findings.retain(|finding| !finding.is_load_line());
+    }
+    // Points of a map lie on both sides of its line, and most have a mix of their own.
+    if run.workload() == Workload::Map {
+        use Finding::{Ceiling, RateKnee, RateNotReached, Stalls, Tiers};
+        findings.retain(|it| !matches!(it, RateNotReached(_) | RateKnee(_) | Ceiling(_) | Stalls(_) | Tiers(_)));
     }
     // Multiples of what a check asks for are meant to end somewhere.
     if run.check.is_some() {

@@ -4,7 +4,7 @@ use crate::experiment::NotMeasured;
 use crate::html::Reported;
 use analysis::check::{Carries, Check, Reached};
 use analysis::history::{Histories, Today};
-use analysis::{Compared, Difference, ExperimentFound, Finding, LimitAnswer};
+use analysis::{Compared, Difference, ExperimentFound, Finding, LimitAnswer, MapAnswer};
 use model::record::Run;
 use model::shown::shown;
 
@@ -176,7 +176,18 @@ fn of_run(one: &Reported<'_>) -> Vec<Case> {
         because: shown(&limit.words()).trim().to_owned(),
     });
     let check = Check::of(one.run, one.findings);
-    of_limits.chain(check.iter().flat_map(of_check)).collect()
+    of_limits.chain(check.iter().flat_map(of_check)).chain(of_map(one.run)).collect()
+}
+
+/// What was to be inside of the line of a map.
+fn of_map(run: &Run) -> Option<Case> {
+    let map = MapAnswer::of(run)?;
+    let because = shown(&map.place_words()?).into_owned();
+    Some(Case {
+        name: format!("inside of the line within {}", shown(&map.limit)),
+        answer: map.is_carried()?.into(),
+        because,
+    })
 }
 
 /// All that was asked at the same time, and each kind with a limit by itself.

@@ -15,7 +15,7 @@ use super::judged_files::JudgedArgs;
 use super::page_file::PageArgs;
 use super::say;
 use analysis::{Compared, Repeats, joined};
-use model::record::Run;
+use model::record::{Run, Workload};
 use model::record::store::Store;
 use report::html::{Kept, Picture};
 use report::{self, Detail, Suite};
@@ -130,7 +130,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     // A pipeline that compared nothing must not go on as if nothing had become worse.
     if !is_compared {
         let failure = Failure::new("nothing was compared: no run has a load and a figure in common with the baseline");
-        return Err(failure.with_hint("run the same loads on both sides; what each has is reported above".to_owned()));
+        let has_map = runs.iter().any(|run| run.workload() == Workload::Map);
+        let hint = match has_map {
+            true => "maps have no load in common; `plimsoll report RUN -o FILE.png` draws each",
+            false => "run the same loads on both sides; what each has is reported above",
+        };
+        return Err(failure.with_hint(hint.to_owned()));
     }
     Ok(if compared.has_regression() { Exit::NotMet } else { Exit::Done })
 }

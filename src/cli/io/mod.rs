@@ -4,6 +4,7 @@ pub(super) mod arguments;
 mod calibrate;
 mod compare_nfs;
 mod like;
+mod map;
 mod measure;
 mod nfs;
 mod orion;
@@ -38,7 +39,8 @@ Examples:
   plimsoll io soak --path /dev/sdb --duration 2h
   plimsoll io replay monday.trace --path /dev/sdb --destroy sdb
   plimsoll io orion -run simple -testname san -num_disks 4
-  plimsoll io calibrate --path /dev/sdb --max-latency 10ms";
+  plimsoll io calibrate --path /dev/sdb --max-latency 10ms
+  plimsoll io map --path /dev/sdb --destroy sdb --limit p99=5ms";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -64,6 +66,9 @@ pub(super) enum Command {
     /// Measure max_iops, latency and max_mbps as CALIBRATE_IO does, with a confidence range
     #[command(after_long_help = calibrate::EXAMPLES, mut_group("storage", calibrate::storage))]
     Calibrate(calibrate::Arguments),
+    /// Find how many reads and writes together meet a latency limit
+    #[command(after_long_help = map::EXAMPLES)]
+    Map(Box<map::Arguments>),
     /// Compare the kernel's NFS client with direct NFS, alternating
     #[command(after_long_help = compare_nfs::EXAMPLES, mut_arg("pattern", compare_nfs::pattern))]
     CompareNfs(Box<compare_nfs::Arguments>),
@@ -78,6 +83,7 @@ impl Command {
             Self::Replay(arguments) => replay::run(&arguments),
             Self::Orion(arguments) => orion::run(&arguments),
             Self::Calibrate(arguments) => calibrate::run(&arguments),
+            Self::Map(arguments) => map::run(&arguments),
             Self::CompareNfs(arguments) => compare_nfs::run(&arguments),
         }
     }

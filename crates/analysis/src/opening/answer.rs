@@ -5,13 +5,17 @@ use super::{Carried, Claim, Latency, Unit, leading};
 use crate::measured::is_one_load;
 use crate::traffic::Counted;
 use crate::{
-    BurstFound, BusiestDevice, Figures, Finding, LatencyTarget, OpenLoadLine, Point, Reached, SINGLE_BLOCK_READ,
-    SteadyState, StepLine, Subject, Vocabulary, at_once, is_on_servers, measured, wait,
+    BurstFound, BusiestDevice, Figures, Finding, LatencyTarget, MapAnswer, OpenLoadLine, Point, Reached,
+    SINGLE_BLOCK_READ, SteadyState, StepLine, Subject, Vocabulary, at_once, is_on_servers, measured, wait,
 };
 use model::record::{Metric, Run, Step, TargetKind, WaitStats, Workload};
 use model::units::group_thousands;
 
 pub(super) fn find(run: &Run, findings: &[Finding]) -> Option<Carried> {
+    // Points of a map lie on both sides of its line, which is the answer.
+    if run.workload() == Workload::Map {
+        return None;
+    }
     let line = || of_lines(run, findings, &[]).filter(|_| !is_one_load(run));
     of_burst(findings).or_else(line).or_else(|| of_steady(run, findings)).or_else(|| seen(run, findings))
 }
@@ -416,6 +420,12 @@ fn of_storage(run: &Run) -> Option<String> {
     };
     let both: Vec<String> = requests.into_iter().chain(bytes).collect();
     (!both.is_empty()).then(|| format!("at most {}", both.join(", and ")))
+}
+
+/// What a map shows, or an imported run reports in the words of its program.
+pub(super) fn reported(run: &Run, is_imported: bool) -> Option<String> {
+    let own_words = || of_jobs(run).or_else(|| first_figure_words(run)).filter(|_| is_imported);
+    MapAnswer::of(run).map(|map| map.sentence()).or_else(own_words)
 }
 
 /// What steps carried together that were jobs at the same time, as those of one group of fio are; of several groups that which

@@ -71,7 +71,7 @@ pub struct Opening {
     pub from_cache: Option<FromCache>,
     /// The answer of a load on processors.
     pub host: Option<HostAnswer>,
-    /// What another program found, by its own name, where no rate of ours can be made of it.
+    /// What another program found, by its own name, where no rate of ours can be made of it; or what a map shows.
     pub reported: Option<String>,
     /// What stands before the answer: that commits may be lost, or that parts of a fleet are missing.
     pub before: Option<String>,
@@ -325,7 +325,7 @@ impl Opening {
         let of_calibration = calibration.as_ref().and_then(|found| of_calibration(findings, found));
         let is_reported = run.imported.is_some() && carries.is_none() && calibration.is_none();
         Self {
-            reported: if is_reported { answer::of_jobs(run).or_else(|| answer::first_figure_words(run)) } else { None },
+            reported: answer::reported(run, is_reported),
             host,
             before: before(findings),
             is_measured: measured(run).next().is_some(),

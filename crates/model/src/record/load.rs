@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::ReplayLoad;
+use super::{IoMap, IoMapLevel, MapDemand, ReplayLoad};
 use crate::config::host::{ProcessorChoice, WorkList, ranges};
 use crate::config::io::{BlockSize, DepthList, Durable, IoLevel, IoOptions, rate_text};
 use crate::config::net::{FlowDirection, NetOptions, NetPattern, Outstanding};
@@ -36,6 +36,8 @@ pub enum Load {
     Orion(OrionLoad),
     /// The search of CALIBRATE_IO.
     Calibrate(CalibrateLoad),
+    /// Reads and writes at rates of their own, to find where a limit is kept.
+    IoMap(IoMap),
     /// SLOB's method.
     Slob(SlobLoad),
     /// Order entry.
@@ -63,6 +65,8 @@ pub enum Level {
     Orion(OrionLevel),
     /// Of a calibration.
     Calibrate(CalibrateLevel),
+    /// Of a map.
+    IoMap(IoMapLevel),
     /// Parameters of SLOB that differ from step to step.
     Slob(SlobLoad),
     /// Of a load on a network.
@@ -287,6 +291,7 @@ impl Load {
             Self::Soak(_) => Workload::Soak,
             Self::Orion(_) => Workload::Orion,
             Self::Calibrate(_) => Workload::Calibrate,
+            Self::IoMap(_) => Workload::Map,
             Self::Slob(_) => Workload::Slob,
             Self::Orders(_) => Workload::Orders,
             Self::Host(_) => Workload::Host,
@@ -335,6 +340,21 @@ impl Load {
                 shown.add("MAX_LARGE", max_large);
                 shown.add("MAX_LATENCY", max_latency);
             }
+            Self::IoMap(map) => {
+                shown.add("BLOCK_SIZE", map.block);
+                shown.add("LIMIT", &map.limit);
+                shown.add("READ_PCT", format_args!("{}..{}", map.least_read_pct, map.most_read_pct));
+                shown.add("RATE", format_args!("{}..{}", rate_text(map.lowest_per_s), rate_text(map.highest_per_s)));
+                shown.add("WITHIN", format_args!("{}%", rate_text(map.within * 100.0)));
+                shown.add("POINTS", map.most_points);
+                if map.durable != Durable::None {
+                    shown.add("DURABLE", map.durable);
+                }
+                if let Some(MapDemand { reads_per_s, writes_per_s }) = map.demand {
+                    shown.add("READS", rate_text(reads_per_s));
+                    shown.add("WRITES", rate_text(writes_per_s));
+                }
+            }
             Self::Slob(SlobLoad { parameters }) => {
                 parameters.iter().for_each(|(key, value)| shown.add(key.name(), value))
             }
@@ -378,6 +398,10 @@ impl Level {
                 shown.add("BLOCK_SIZE", block);
                 shown.add("DEPTH", depth);
                 shown.add("JOBS", jobs);
+            }
+            Self::IoMap(level) => {
+                shown.add("READS_PER_S", rate_text(level.reads_per_s()));
+                shown.add("WRITES_PER_S", rate_text(level.writes_per_s()));
             }
             Self::Slob(SlobLoad { parameters }) => {
                 parameters.iter().for_each(|(key, value)| shown.add(key.name(), value))
@@ -527,6 +551,8 @@ pub enum Workload {
     Orion,
     /// The search of CALIBRATE_IO.
     Calibrate,
+    /// A map of reads and writes.
+    Map,
     /// Processors and memory; of an imported run also what a machine did with whatever load it had.
     Host,
     /// Bytes and messages over a network.
@@ -550,6 +576,7 @@ impl Workload {
             Self::Soak => "soak",
             Self::Orion => "orion",
             Self::Calibrate => "calibrate",
+            Self::Map => "map",
             Self::Host => "host",
             Self::Network => "network",
             Self::Database => "database",
@@ -560,7 +587,7 @@ impl Workload {
 
     /// Whether an operation is one request to storage, as in raw I/O, rather than many through a cache.
     pub const fn is_of_requests(self) -> bool {
-        matches!(self, Self::Io | Self::Orion | Self::Calibrate | Self::Soak)
+        matches!(self, Self::Io | Self::Orion | Self::Calibrate | Self::Map | Self::Soak)
     }
 
     /// Whether operations are many single-block reads, so that a database's usual limits apply to the reads only. The

@@ -17,6 +17,7 @@ pub mod invariants;
 mod like;
 mod load;
 mod looks;
+mod map;
 mod metric;
 mod network;
 mod pulse;
@@ -54,6 +55,7 @@ pub use load::{
     NetSurvey, OrdersOptions, OrionLevel, OrionLoad, Parameters, SlobLoad, Soak, Workload, one_word,
 };
 pub use looks::{Look, Looks, ServerWork};
+pub use map::{IoMap, IoMapLevel, MapDemand};
 pub use metric::{Better, Known, Layer, Metric, MetricUnit};
 pub use network::{NetworkEnd, NetworkFacts, NetworkSide, ProcessorTime, Spread, TcpStats, ThreadTime};
 pub use pulse::{Pulse, PulseTest, ReliefTest, SizeTest};

@@ -8,8 +8,8 @@ use crate::operation_parts::{OperationParts, StepParts};
 use analysis::check::{Carries, Check, Kind, Reached};
 use analysis::{
     self, Because, Calibrated, Calibration, Expected, FailureCost, FailureDemand, Figures, Finding, FirstScreen,
-    GeneratorVerdict, LastMinute, LikeRow, LimitAnswer, LimitVerdict, Opening, Severity, Stalls, Tagged, Vocabulary,
-    WatchedEpisode, WatchedSum, highest_minute, like_rows, tagged_platform,
+    GeneratorVerdict, LastMinute, LikeRow, LimitAnswer, LimitVerdict, MapAnswer, Opening, Severity, Stalls, Tagged,
+    Vocabulary, WatchedEpisode, WatchedSum, highest_minute, like_rows, tagged_platform,
 };
 use model::platforms::{Catalogue, Whose};
 use model::record::{Interval, Run, Step, Timestamp, TraceStats, WorkFigure};
@@ -39,6 +39,9 @@ pub struct RunReport<'a> {
     /// The answers of `plimsoll io calibrate`; absent in every other run.
     #[serde(skip_serializing_if = "Option::is_none")]
     calibration: Option<CalibrationAnswers>,
+    /// What `plimsoll io map` found; absent in every other run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    map: Option<MapAnswer>,
     /// The answer of `plimsoll check`; absent in every other run.
     #[serde(skip_serializing_if = "Option::is_none")]
     check: Option<CheckAnswer>,
@@ -399,6 +402,7 @@ impl<'a> RunReport<'a> {
             findings: findings.iter().map(|finding| FindingText::new(finding, &opening)).collect(),
             generator: analysis::operations_are_requests(run).then(generator),
             calibration: Calibration::of(run).map(CalibrationAnswers::new),
+            map: MapAnswer::of(run),
             check: Check::of(run, findings).as_ref().map(CheckAnswer::new),
             like: (run.like.is_some()).then(|| like_rows(run).into_iter().map(LikeFigure::from).collect()),
             operation_times: Some(run.steps.iter().filter_map(|step| OperationParts::of(run, step)).collect())

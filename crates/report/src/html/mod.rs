@@ -10,6 +10,7 @@ mod experiment;
 mod history;
 mod load_line;
 mod made;
+mod map;
 mod over_time;
 mod picture;
 mod run;

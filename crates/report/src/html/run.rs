@@ -5,14 +5,14 @@ use serde_json::Value;
 
 use super::chart::{Across, At, Drawn, First, Frame, Line, Lines, Mark, Quantity, Scale};
 use super::over_time::OverTime;
-use super::{Reported, Sheets, distribution, load_line, made, marked, stalls, time_parts};
+use super::{Reported, Sheets, distribution, load_line, made, map, marked, stalls, time_parts};
 use crate::calibration;
 use crate::facts::{clock, facts};
 use crate::first_screen::mark;
 use crate::sections::list::{About, Part};
 use crate::text::Detail;
 use analysis::{Finding, FirstScreen, LimitAnswer, Opening, Severity, is_host_load, is_one_load};
-use model::record::{Outcome, Run, Step};
+use model::record::{Outcome, Run, Step, Workload};
 use model::units::Bytes;
 
 /// Labels below the chart of the hit ratio over the size of the cache.
@@ -78,15 +78,18 @@ pub(super) fn parts(reported: &Reported<'_>, prefix: &str, max_values: usize) ->
 
     let is_host = is_host_load(run);
     // Steps of different work make no line.
-    let curve = load_line::draw(run, findings, prefix).filter(|_| !is_host);
+    let is_map = run.workload() == Workload::Map;
+    let curve = load_line::draw(run, findings, prefix).filter(|_| !is_host && !is_map);
+    let curve = map::chart(run, prefix).and_then(Lines::draw).or(curve);
     // A single load has no line.
     let over_connections = super::over_connections(run, prefix).and_then(Lines::draw);
     let title = match over_connections {
         Some(_) => "Connections",
+        None if is_map => "Map",
         None if is_one_load(run) || is_host => "Load",
         None => "Load line",
     };
-    let parts_of_time = time_parts::over_load(run, prefix);
+    let parts_of_time = time_parts::over_load(run, prefix).filter(|_| !is_map);
     let charts = over_connections.into_iter().chain(curve).chain(parts_of_time).collect();
     parts.add("load", title, charts, sheets(Part::Load));
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{failure, fleet, host, imported, replay, reported, requests, servers, stalls, transactions};
+use super::{failure, fleet, host, imported, map, replay, reported, requests, servers, stalls, transactions};
 use crate::grid::{Column, Grid};
 use crate::paper::Paper;
 use crate::text::Detail;
@@ -115,11 +115,12 @@ fn full_or_served(at: &About<'_>, detail: Detail) -> bool {
     detail == Detail::Full || at.on_servers
 }
 
-const SECTIONS: [Section; 51] = [
+const SECTIONS: [Section; 52] = [
     (Part::Question, all, always, |paper, run, _| write_check(paper, run)),
     (Part::Question, all, always, |paper, run, _| write_like(paper, run)),
     (Part::Question, all, always, |paper, run, _| failure::write(paper, run)),
     (Part::Question, all, always, |paper, run, _| replay::write(paper, run)),
+    (Part::Question, all, always, |paper, run, _| map::write(paper, run)),
     (Part::Parts, all, always, fleet::write),
     (Part::Load, host, always, |paper, run, _| host::write(paper, run)),
     (Part::Load, foreign, always, |paper, run, _| imported::throughput(paper, run)),

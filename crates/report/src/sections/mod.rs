@@ -6,6 +6,7 @@ pub(super) mod fleet;
 pub(super) mod host;
 pub(super) mod imported;
 pub(super) mod list;
+mod map;
 pub(super) mod replay;
 pub(super) mod reported;
 pub(super) mod requests;

@@ -24,7 +24,7 @@ use crate::facts::clock;
 use crate::html::chart::{At, Bars, Line, Lines, Quantity, Scale};
 use analysis::history::Histories;
 use analysis::{Compared, FirstScreen, Opening, Overall, is_of_jobs};
-use model::record::Run;
+use model::record::{Run, Workload};
 use png::{BitDepth, ColorType, Encoder, PixelDimensions, Unit};
 use sheet::{HEADROOM, SMALL, Sheet};
 
@@ -36,13 +36,15 @@ pub(super) const MADE_BY: [&str; 2] = [SVG_MADE_BY, PNG_MADE_BY];
 pub struct Picture(Drawing);
 
 impl Picture {
-    /// Of a run that varied connections throughput over them; of another with several steps latency against throughput, with limit and load line; of a single one the histogram of what
+    /// Of a run that varied connections throughput over them; of a map reads against writes; of another with several steps latency against throughput, with limit and load line; of a single one the histogram of what
     /// it is judged by. `None` where the run has neither.
     pub fn of_run(reported: &Reported<'_>) -> Option<Self> {
         let Reported { run, findings } = *reported;
         // Jobs that ran at the same time are one load, and no curve leads from one to the other.
-        let of_steps = || if is_of_jobs(run) { None } else { load_line::chart(run, findings, "") };
-        let curve = super::over_connections(run, "").or_else(of_steps);
+        let of_steps = || {
+            if is_of_jobs(run) || run.workload() == Workload::Map { None } else { load_line::chart(run, findings, "") }
+        };
+        let curve = super::over_connections(run, "").or_else(|| super::map::chart(run, "")).or_else(of_steps);
         let drawn = curve.and_then(|chart| draw_lines(&head(reported, &chart.frame.title), &chart));
         let histogram = || {
             let Judged { chart, limit, reached } =

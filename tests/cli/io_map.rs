@@ -1,0 +1,133 @@
+//! `plimsoll io map`: the line over reads and writes that is planted in simulated storage is the one that it finds.
+
+use std::fs;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::manners::{signal, wait_for};
+use crate::place::{Answer, Place};
+
+const PLANTED: &str = "sim:service=200us,servers=64,read_iops_cap=8000,write_iops_cap=3000,clock=simulated";
+/// Wide enough that what queues at random before a cap is not the line.
+const LIMIT: [&str; 8] = ["--limit", "p99=50ms", "--rate", "100..50k", "--duration", "5", "--warmup", "1"];
+
+fn map(place: &Place, path: &str, more: &[&str]) -> Answer {
+    place.run(&[&["io", "map", "--quiet", "--seed", "7", "--path", path], &LIMIT[..], more].concat())
+}
+
+fn mapped(place: &Place, path: &str) -> Value {
+    let answer = map(place, path, &["--json"]);
+    assert_eq!(answer.code, Some(0), "{answer}");
+    answer.json()["map"].clone()
+}
+
+fn near(found: &Value, planted: f64) -> bool {
+    (found.as_f64().unwrap() / planted - 1.0).abs() < 0.05
+}
+
+#[test]
+fn planted_caps_are_the_line() {
+    let place = Place::new();
+    // What each mix carries of all requests, by its share of reads.
+    type Line = fn(f64) -> f64;
+    let planted: [(&str, Line); 3] = [
+        ("read_iops_cap=8000,write_iops_cap=3000", |share| (8_000.0 / share).min(3_000.0 / (1.0 - share))),
+        ("iops_cap=6000", |_| 6_000.0),
+        ("mbps_cap=50,write_iops_cap=2000", |share| (50e6 / 8_192.0_f64).min(2_000.0 / (1.0 - share))),
+    ];
+    for (caps, line) in planted {
+        let found = mapped(&place, &format!("sim:service=200us,servers=64,{caps},clock=simulated"));
+        let mixes = found["mixes"].as_array().unwrap();
+        assert!(mixes.len() >= 7 && found["points"].as_u64() <= Some(40), "{found}");
+        for mix in mixes.iter().filter(|mix| !mix["line_per_s"].is_null()) {
+            let share = mix["read_share"].as_f64().unwrap();
+            assert!(near(&mix["line_per_s"], line(share)), "{caps}, {share}: {mix}");
+        }
+        assert_eq!((&found["anchors_missed"], &found["limit"]), (&0.into(), &"p99=50ms".into()), "{found}");
+    }
+}
+
+#[test]
+fn a_demand_is_inside_or_outside_and_the_map_can_be_reported_and_drawn() {
+    let place = Place::new();
+    let inside = map(&place, PLANTED, &["--reads", "7k", "--writes", "2500/s"]);
+    assert_eq!(inside.code, Some(0), "{inside}");
+    assert!(
+        inside.stdout.starts_with("RESULT    Yes: 7,000 reads/s with 2,500 writes/s is inside of the line"),
+        "{inside}"
+    );
+    assert!(
+        inside.stdout.contains("The line within p99=50ms") && inside.stdout.contains(" writes/s alone"),
+        "{inside}"
+    );
+    let outside = map(&place, PLANTED, &["--reads", "4000", "--writes", "3500"]);
+    assert_eq!(outside.code, Some(1), "{outside}");
+    let close = map(&place, PLANTED, &["--reads", "8000", "--writes", "1000"]);
+    assert_eq!(close.code, Some(2), "{close}");
+    assert!(
+        close.stdout.starts_with("RESULT    No verdict: 8,000 reads/s with 1,000 writes/s is too close"),
+        "{close}"
+    );
+    let again = place.done(&["report", "last", "--json"]).json();
+    assert_eq!(again["map"]["place"]["kind"], "unknown", "{again}");
+    place.run(&["report", "last", "--junit", "map.xml"]);
+    let cases = fs::read_to_string(place.path("map.xml")).unwrap();
+    assert!(cases.contains(r#"tests="1" failures="0" errors="1""#), "{cases}");
+    let runs = place.runs();
+    let compared = place.run(&["compare", &runs[0], &runs[1]]);
+    assert!(compared.code == Some(2) && compared.stderr.contains("maps have no load in common"), "{compared}");
+    let refused = place.run(&["report", "last", "--limit", "p99=1ms"]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("is a map"), "{refused}");
+    place.done(&["report", "last", "-o", "map.html"]);
+    let page = fs::read_to_string(place.path("map.html")).unwrap();
+    assert!(page.contains("Reads and writes within p99=50ms") && page.contains("writes/s (layer: client)"));
+    place.done(&["report", "last", "-o", "map.png"]);
+    assert!(fs::read(place.path("map.png")).unwrap().starts_with(b"\x89PNG"));
+    // It is what a platform sustains, too: a load that was imported is judged by its points.
+    let full = place.done(&["report", "last", "--full"]);
+    assert!(!full.stdout.contains("did not reach"), "points beyond the line are meant: {full}");
+}
+
+#[test]
+fn what_is_no_map_is_refused_before_any_load() {
+    let place = Place::new();
+    for (words, why, hint) in [
+        (&["--read-pct", "95..50"][..], "not two shares", ""),
+        (&["--within", "0%"], "not a share from 1% to 50%", ""),
+        (&["--points", "4"], "4 is not in 5..=1000", ""),
+        (&["--limit", "read response:p99=5ms"], "judges reads and writes", "--limit p99=5ms"),
+        (&["--rate", "1000,2000"], "is not a range", "--rate 100..50k"),
+        (&["--reads", "100"], "--writes", ""),
+        (&["--duration", "0"], "", ""),
+    ] {
+        let words = [&["io", "map", "--path", "sim:clock=simulated"], words].concat();
+        let refused = place.run(&words);
+        assert_eq!(refused.code, Some(2), "{refused}");
+        assert!(refused.stderr.contains(why) && refused.stderr.contains(hint), "{refused}");
+    }
+    fs::write(place.path("data"), vec![0; 1 << 20]).unwrap();
+    let path = place.path("data");
+    let refused = place.run(&["io", "map", "--path", path.to_str().unwrap()]);
+    assert!(
+        refused.code == Some(2) && refused.stderr.contains("hint: "),
+        "a file of others is not written to: {refused}"
+    );
+    assert_eq!(fs::read(&path).unwrap(), vec![0; 1 << 20]);
+    let plan = place.done(&["io", "map", "--path", PLANTED, "--dry-run"]);
+    assert!(plan.stdout.contains("up to 40 points") && place.runs().is_empty(), "{plan}");
+}
+
+#[test]
+fn a_map_that_is_cut_short_shows_what_it_has() {
+    let place = Place::new();
+    let words = ["io", "map", "--path", "sim:iops_cap=500", "--duration", "1", "--warmup", "0", "--rate", "10..2k"];
+    let mut command = place.plimsoll(&words);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let _stderr = wait_for(&mut child, "step 3");
+    signal(&child, "-INT");
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("The map was cut short."), "{said}");
+}
