@@ -566,7 +566,7 @@ impl Recorded {
         // Do not use figures of requests that failed, but for the share that `--errors` allows.
         let may_fail = limits.iter().filter_map(|limit| limit.errors).reduce(f64::min).unwrap_or(0.0);
         let fails = |step: &Step| Figures(step).failed_share().is_some_and(|share| share > may_fail);
-        let have_failed = run.workload() == Workload::Io && run.steps.iter().any(fails);
+        let have_failed = matches!(run.workload(), Workload::Io | Workload::Map) && run.steps.iter().any(fails);
         Ok(match report::exit_for_limits(&findings) {
             _ if is_recorded_part => Exit::Done,
             Exit::Done if have_failed => Exit::NotMet,

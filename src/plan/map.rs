@@ -6,6 +6,7 @@ use super::steps::seed_of_step;
 use super::{PlanError, RunHead};
 use load::{Pace, Share, StepPlan};
 use model::config::Tag;
+use model::config::io::rate_text;
 use model::record::{Intensity, IoMap, IoMapLevel, Level, Load};
 use model::units::{Bytes, Nanos};
 use model::workload::Arrival;
@@ -94,7 +95,7 @@ impl MapPlan {
         let again = if reading > 1 { format!("_{reading}") } else { String::new() };
         Ok(StepPlan {
             index,
-            label: format!("r{:.0}w{:.0}{again}", level.reads_per_s(), level.writes_per_s()),
+            label: format!("r{}w{}{again}", rate_text(level.reads_per_s()), rate_text(level.writes_per_s())),
             load: Intensity {
                 sessions: Some(shape.slots),
                 rate_operations_per_s: pace.rate_per_s(),

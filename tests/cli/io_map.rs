@@ -23,7 +23,7 @@ fn mapped(place: &Place, path: &str) -> Value {
 }
 
 fn near(found: &Value, planted: f64) -> bool {
-    (found.as_f64().unwrap() / planted - 1.0).abs() < 0.05
+    found.as_f64().is_some_and(|found| (found / planted - 1.0).abs() < 0.05)
 }
 
 #[test]
@@ -40,7 +40,8 @@ fn planted_caps_are_the_line() {
         let found = mapped(&place, &format!("sim:service=200us,servers=64,{caps},clock=simulated"));
         let mixes = found["mixes"].as_array().unwrap();
         assert!(mixes.len() >= 7 && found["points"].as_u64() <= Some(40), "{found}");
-        for mix in mixes.iter().filter(|mix| !mix["line_per_s"].is_null()) {
+        assert_eq!(found["ended"], "found", "{found}");
+        for mix in mixes {
             let share = mix["read_share"].as_f64().unwrap();
             assert!(near(&mix["line_per_s"], line(share)), "{caps}, {share}: {mix}");
         }
@@ -84,7 +85,6 @@ fn a_demand_is_inside_or_outside_and_the_map_can_be_reported_and_drawn() {
     assert!(page.contains("Reads and writes within p99=50ms") && page.contains("writes/s (layer: client)"));
     place.done(&["report", "last", "-o", "map.png"]);
     assert!(fs::read(place.path("map.png")).unwrap().starts_with(b"\x89PNG"));
-    // It is what a platform sustains, too: a load that was imported is judged by its points.
     let full = place.done(&["report", "last", "--full"]);
     assert!(!full.stdout.contains("did not reach"), "points beyond the line are meant: {full}");
 }
@@ -99,7 +99,10 @@ fn what_is_no_map_is_refused_before_any_load() {
         (&["--limit", "read response:p99=5ms"], "judges reads and writes", "--limit p99=5ms"),
         (&["--rate", "1000,2000"], "is not a range", "--rate 100..50k"),
         (&["--reads", "100"], "--writes", ""),
-        (&["--duration", "0"], "", ""),
+        (&["--limit", "p99.999999=5ms"], "", ""),
+        (&["--reads", "100", "--writes", "900", "--read-pct", "50..95"], "outside of what is measured", "--read-pct"),
+        (&["--reads", "100k", "--writes", "900", "--rate", "10..5k"], "outside of what is measured", "--rate"),
+        (&["--duration", "0"], "a window of no length", "--duration"),
     ] {
         let words = [&["io", "map", "--path", "sim:clock=simulated"], words].concat();
         let refused = place.run(&words);
@@ -116,6 +119,25 @@ fn what_is_no_map_is_refused_before_any_load() {
     assert_eq!(fs::read(&path).unwrap(), vec![0; 1 << 20]);
     let plan = place.done(&["io", "map", "--path", PLANTED, "--dry-run"]);
     assert!(plan.stdout.contains("up to 40 points") && place.runs().is_empty(), "{plan}");
+}
+
+#[test]
+fn what_no_mix_carries_or_nobody_could_measure_is_no_success() {
+    let place = Place::new();
+    let slow = "sim:service=20ms,servers=4,clock=simulated";
+    let words = ["io", "map", "--quiet", "--path", slow, "--rate", "10..2k", "--duration", "20", "--warmup", "1"];
+    for (more, code) in [(&[][..], 1), (&["--reads", "500", "--writes", "500"], 1), (&["--limit", "p99=1s"], 0)] {
+        let answer = place.run(&[&words[..], more].concat());
+        assert_eq!(answer.code, Some(code), "{answer}");
+        assert!(answer.stdout.contains("p99=5ms") || answer.stdout.contains("within p99=1000ms"), "{answer}");
+    }
+    // Writes are one of a hundred requests, and each is slow: all requests together meet the limit.
+    let rare = "sim:service=200us,servers=64,write_iops_cap=2,clock=simulated";
+    let words = ["io", "map", "--quiet", "--path", rare, "--rate", "50..2k", "--read-pct", "99..100"];
+    let answer = place.run(&[&words[..], &["--duration", "20", "--warmup", "1", "--json"]].concat());
+    let mixes = answer.json()["map"]["mixes"].as_array().unwrap().clone();
+    let rarest = mixes.iter().find(|mix| mix["read_share"] == 0.99).unwrap();
+    assert!(rarest["line_per_s"].as_f64() < Some(240.0), "200 requests/s have two writes: {answer}");
 }
 
 #[test]

@@ -215,7 +215,8 @@ pub fn analyse_asked(run: &Run, target: Option<&LatencyTarget>) -> Vec<Finding> 
 /// The same for any number of latency targets, all of which the load is to keep. If there is one, the verdict is among the
 /// findings.
 pub fn analyse_limits(run: &Run, limits: &[LatencyTarget]) -> Vec<Finding> {
-    let mut findings = analyse(run, &limits.first().cloned().unwrap_or_default());
+    let of_map = || map::limit_of(run);
+    let mut findings = analyse(run, &limits.first().cloned().or_else(of_map).unwrap_or_default());
     let is_asked = !limits.is_empty();
     if !is_asked && operations_are_requests(run) {
         findings.retain(|finding| !matches!(finding, Finding::StepLine(StepLine::NoneMeets { .. })));
@@ -233,8 +234,17 @@ pub fn analyse_limits(run: &Run, limits: &[LatencyTarget]) -> Vec<Finding> {
     }
     // Points of a map lie on both sides of its line, and most have a mix of their own.
     if run.workload() == Workload::Map {
-        use Finding::{Ceiling, RateKnee, RateNotReached, Stalls, Tiers};
-        findings.retain(|it| !matches!(it, RateNotReached(_) | RateKnee(_) | Ceiling(_) | Stalls(_) | Tiers(_)));
+        use Finding::{Ceiling, FewWaits, RateKnee, RateNotReached, Stalls, Tiers};
+        let is_of_points = |it: &Finding| {
+            matches!(it, RateNotReached(_) | RateKnee(_) | Ceiling(_) | FewWaits(_) | Stalls(_) | Tiers(_))
+        };
+        // Beyond the line queues grow, and the load generator may have no time left.
+        let met = map::met_steps(run);
+        let is_beyond = |it: &Finding| {
+            it.severity() == Severity::Doubt
+                && it.steps().is_some_and(|steps| !steps.iter().any(|step| met.contains(step)))
+        };
+        findings.retain(|it| !is_of_points(it) && !is_beyond(it));
     }
     // Multiples of what a check asks for are meant to end somewhere.
     if run.check.is_some() {

@@ -17,7 +17,6 @@ use crate::cli::supervisor::Supervisor;
 use crate::plan::map::{MapPlan, MapRequest};
 use analysis::{LatencyTarget, LimitAnswer, MapAnswer, next_of_map};
 use model::config::io::{BlockSize, DepthList, Durable, IoOptions, Pattern, RateRange};
-use model::config::nanos_text;
 use model::record::{IoMap, IoMapLevel, MapDemand};
 use model::units::{Bytes, Nanos};
 
@@ -32,7 +31,8 @@ Examples:
     --path sim:read_iops_cap=8000,write_iops_cap=3000,clock=simulated
 
 The line is the rates of reads and writes at which the limit is still met. About 30 points show it where a grid takes \
-400. With --reads and --writes, the exit code is 0 inside of the line, 1 outside, and 2 too close to it.";
+400. With --reads and --writes, the exit code is 0 inside of the line, 1 outside, and 2 where that is not known. Without \
+them it is 1 if no mix meets the limit at any rate.";
 
 /// Points at most: what 8 minutes hold.
 const POINTS: u32 = 40;
@@ -65,7 +65,7 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, value_name = "WHEN", default_value = "none", help_heading = "Load")]
     durable: Durable,
 
-    /// How close the line must be to the truth, on either side
+    /// How far the line may be off, on either side
     #[arg(long, value_name = "PERCENT", default_value = "5%", help_heading = "Load")]
     within: Within,
 
@@ -150,20 +150,26 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let plan = MapPlan::new(&request, &prospect.facts(&asked)?)?;
     let work = Planned { arguments, plan, storage, asked, prospect };
     runner::run_with(work, None, |recorded, outline, interrupt| {
-        let carried = MapAnswer::of(recorded.run()).and_then(|map| map.is_carried());
-        match (recorded.report(outline, interrupt)?, carried) {
-            // What a supervised process ends with is about its data.
-            (exit, _) if Supervisor::of_this_process().is_some() => Ok(exit),
-            (Exit::Done, Some(LimitAnswer::No)) => Ok(Exit::NotMet),
-            (Exit::Done, Some(LimitAnswer::NoVerdict)) => Ok(Exit::NoVerdict),
-            (exit, _) => Ok(exit),
+        let answer = MapAnswer::of(recorded.run());
+        let exit = recorded.report(outline, interrupt)?;
+        // What a supervised process ends with is about its data.
+        if exit != Exit::Done || Supervisor::of_this_process().is_some() {
+            return Ok(exit);
         }
+        let Some(answer) = answer else { return Ok(Exit::NoVerdict) };
+        Ok(match answer.is_carried() {
+            Some(LimitAnswer::Yes) => Exit::Done,
+            Some(LimitAnswer::No) => Exit::NotMet,
+            Some(LimitAnswer::NoVerdict) => Exit::NoVerdict,
+            None if answer.has_met() => Exit::Done,
+            None => Exit::NotMet,
+        })
     })
 }
 
 fn map(arguments: &Arguments) -> Result<IoMap, Failure> {
-    let Arguments { block_size, limit, read_pct, rate, durable, within, points, reads, writes, .. } = arguments;
-    if limit.subject.is_some() {
+    let Arguments { block_size, limit: asked, read_pct, rate, durable, within, points, reads, writes, .. } = arguments;
+    if asked.subject.is_some() {
         let failure = Failure::new("--limit: a map judges reads and writes, each by the same limit");
         return Err(failure.with_hint("write only the percentile and the time: `--limit p99=5ms`".to_owned()));
     }
@@ -171,9 +177,27 @@ fn map(arguments: &Arguments) -> Result<IoMap, Failure> {
         let failure = Failure::new(format_args!("--rate: `{rate}` is not a range, and a map finds the rates itself"));
         return Err(failure.with_hint("name the lowest and the highest: `--rate 100..50k`".to_owned()));
     };
+    let limit = limit_text(asked);
+    if limit.parse::<LatencyTarget>().ok().as_ref() != Some(asked) {
+        let failure = Failure::new("--limit: a map records percentiles to four digits behind the point, and no more");
+        return Err(failure.with_hint(format!("use `--limit {limit}` or a lower percentile")));
+    }
+    let demand =
+        reads.zip(*writes).map(|(Rate(reads_per_s), Rate(writes_per_s))| MapDemand { reads_per_s, writes_per_s });
+    if let Some(MapDemand { reads_per_s, writes_per_s }) = demand {
+        let per_s = reads_per_s + writes_per_s;
+        let percent = 100.0 * reads_per_s / per_s;
+        let (least, most) = (f64::from(read_pct.least), f64::from(read_pct.most));
+        if percent < least || percent > most || per_s < lowest || per_s > highest {
+            let failure = Failure::new(format_args!(
+                "--reads, --writes: {per_s} requests/s with {percent:.1} % of reads lie outside of what is measured"
+            ));
+            return Err(failure.with_hint("widen `--read-pct` and `--rate`, or ask about another demand".to_owned()));
+        }
+    }
     Ok(IoMap {
         block: *block_size,
-        limit: format!("{}={}", limit.quantile_name(), nanos_text(limit.limit)),
+        limit,
         least_read_pct: read_pct.least,
         most_read_pct: read_pct.most,
         lowest_per_s: lowest,
@@ -181,10 +205,16 @@ fn map(arguments: &Arguments) -> Result<IoMap, Failure> {
         within: within.0,
         most_points: *points,
         durable: *durable,
-        demand: reads
-            .zip(*writes)
-            .map(|(Rate(reads_per_s), Rate(writes_per_s))| MapDemand { reads_per_s, writes_per_s }),
+        demand,
     })
+}
+
+/// As limits are written; a whole second has no unit of its own there.
+fn limit_text(limit: &LatencyTarget) -> String {
+    let Nanos(ns) = limit.limit;
+    let units = [("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
+    let (unit, scale) = units.into_iter().find(|(_, scale)| ns.is_multiple_of(*scale)).unwrap_or(("ns", 1));
+    format!("{}={}{unit}", limit.quantile_name(), ns / scale)
 }
 
 fn asked(arguments: &Arguments, storage: &Storage) -> IoOptions {
@@ -239,8 +269,10 @@ impl<'a> Work<'a> for Planned<'a> {
         let mut measured: Vec<IoMapLevel> = Vec::new();
         let mut wanted = 0;
         while let Some(level) = next_of_map(recording.run()) {
-            // A point that nothing can be said of is not tried for ever.
-            if measured.len() >= arguments.points as usize {
+            // A point that nothing can be said of is tried twice.
+            let is_judged =
+                measured.last() != Some(&level) || measured.len() < 2 || measured[measured.len() - 2] != level;
+            if measured.len() >= arguments.points as usize || !is_judged {
                 break;
             }
             measured.push(level);
@@ -267,6 +299,14 @@ impl<'a> Work<'a> for Planned<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn limits_are_recorded_so_that_they_can_be_read_again() {
+        for text in ["p99=5ms", "p99=1s", "p99.9=1500us", "p50=2s", "p99.99=7ns"] {
+            let limit: LatencyTarget = text.parse().unwrap();
+            assert_eq!(limit_text(&limit).parse::<LatencyTarget>().as_ref(), Ok(&limit), "{text}");
+        }
+    }
 
     #[test]
     fn ranges_and_shares_that_mean_nothing_are_refused() {

@@ -13,14 +13,25 @@ const OF_WITHIN: f64 = 1.0;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Edge {
     pub(super) read_share: f64,
+    /// The largest that met the limit, per second; above 0.
     pub(super) low: f64,
-    pub(super) high: f64,
+    /// The least that did not; absent where the range or the load generator ended first.
+    pub(super) high: Option<f64>,
 }
 
 impl Edge {
     /// Reads and writes per second in the middle of the interval.
     fn middle(&self) -> [f64; 2] {
-        super::of_share(self.read_share, (self.low * self.high).sqrt())
+        super::of_share(self.read_share, self.per_s())
+    }
+
+    fn per_s(&self) -> f64 {
+        self.low.sqrt() * self.high.unwrap_or(self.low).sqrt()
+    }
+
+    /// How far the line may be off, as a factor; absent where only one end is known.
+    fn wide(&self) -> Option<f64> {
+        self.high.map(|high| (high / self.low).sqrt())
     }
 }
 
@@ -29,15 +40,15 @@ impl Edge {
 #[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum MapPlace {
-    /// Below the line.
+    /// Below the line: at least as much of both was measured to meet the limit, or lies within what the line is known to.
     Inside {
-        /// So many times the demand are carried in the same mix.
-        times: f64,
+        /// The line in the same mix as a multiple of the demand, where it is known.
+        times: Option<f64>,
     },
-    /// Beyond it.
+    /// Beyond it, likewise.
     Outside {
-        /// This part of the demand is carried in the same mix.
-        times: f64,
+        /// The line in the same mix as a multiple of the demand, where it is known.
+        times: Option<f64>,
     },
     /// Too close to the line to say, or outside of the mixes that were measured.
     Unknown {
@@ -54,6 +65,11 @@ pub(super) struct Line {
     scale: [f64; 2],
     within: f64,
     fewest: usize,
+    /// Shares of reads of mixes in which nothing met the limit.
+    voids: Vec<f64>,
+    /// Reads and writes per second of points that met the limit, and of those that did not.
+    met: Vec<Vector>,
+    missed: Vec<Vector>,
 }
 
 /// What may lie on the line in some direction.
@@ -80,9 +96,20 @@ fn meets(direction: Vector, one: Vector, other: Vector) -> f64 {
 impl Line {
     pub(super) fn new(mut edges: Vec<Edge>, within: f64, fewest: usize) -> Self {
         edges.sort_by(|one, other| other.read_share.total_cmp(&one.read_share));
+        edges.dedup_by(|one, other| one.read_share == other.read_share);
         let most = |axis: usize| edges.iter().map(|edge| edge.middle()[axis]).fold(0.0, f64::max);
         let scale = [most(0), most(1)];
-        Self { edges, scale, within, fewest }
+        Self { edges, scale, within, fewest, ..Self::default() }
+    }
+
+    /// The same with all that was measured.
+    pub(super) fn with(self, voids: Vec<f64>, met: Vec<Vector>, missed: Vec<Vector>) -> Self {
+        Self { voids, met, missed, ..self }
+    }
+
+    /// How many mixes lie on it.
+    pub(super) fn count(&self) -> usize {
+        self.edges.len()
     }
 
     fn scaled(&self, point: Vector) -> Vector {
@@ -159,13 +186,16 @@ impl Line {
         Some(looked.swap_remove(best))
     }
 
+    /// Whether the line is not led across a gap, since nothing met the limit in a mix between.
+    fn is_broken(&self, place: usize) -> bool {
+        is_between(&self.edges[place], &self.edges[place + 1], &self.voids)
+    }
+
     /// The share of reads of the mix that would say most, and the most that it may carry; absent where the line is known well enough.
     /// Gaps in which one of `open` lies are left out.
     pub(super) fn widest(&self, open: &[f64]) -> Option<(f64, f64)> {
-        let is_open = |place: usize| {
-            let (most, least) = (self.edges[place].read_share, self.edges[place + 1].read_share);
-            open.iter().any(|share| *share < most && *share > least)
-        };
+        let is_open =
+            |place: usize| is_between(&self.edges[place], &self.edges[place + 1], open) || self.is_broken(place);
         let turns = |place: usize| Self::turn(self.point(place + 1)) - Self::turn(self.point(place));
         let gaps = || self.gaps().filter(|place| !is_open(*place) && turns(*place) > 2.0 * NEAREST);
         let unlike =
@@ -182,9 +212,9 @@ impl Line {
         };
         let (direction, possible) = widest.or_else(few)?;
         let [reads, writes] = [direction[0] * self.scale[0], direction[1] * self.scale[1]];
-        // In digits that a person reads.
-        let share = (reads / (reads + writes) * 1e3).round() / 1e3;
-        Some((share, (reads + writes) * possible.high))
+        let share = readable_share(reads / (reads + writes));
+        let is_new = share > 0.0 && share < 1.0 && self.edges.iter().all(|edge| edge.read_share != share);
+        is_new.then_some((share, (reads + writes) * possible.high))
     }
 
     /// How far the line may be off to either side; absent without two mixes.
@@ -192,35 +222,69 @@ impl Line {
         if self.edges.len() < 2 {
             return None;
         }
-        let of_mixes = self.edges.iter().map(|edge| (edge.high / edge.low).sqrt() - 1.0);
-        let of_gaps =
-            self.gaps().filter_map(|place| self.widest_of(place)).map(|(width, ..)| (1.0 + width).sqrt() - 1.0);
-        Some(of_mixes.chain(of_gaps).fold(0.0, f64::max))
+        let of_mixes = self.edges.iter().filter_map(Edge::wide).map(|wide| wide - 1.0);
+        let is_closed = |place: &usize| {
+            let ends = [self.edges[*place], self.edges[*place + 1]];
+            ends.iter().all(|edge| edge.high.is_some()) && !self.is_broken(*place)
+        };
+        let of_gaps = self.gaps().filter(is_closed).filter_map(|place| self.widest_of(place));
+        of_mixes.chain(of_gaps.map(|(width, ..)| (1.0 + width).sqrt() - 1.0)).reduce(f64::max)
     }
 
     /// Where so many reads and writes per second lie.
     pub(super) fn place(&self, demand: Vector) -> MapPlace {
         let unknown = MapPlace::Unknown { times: None };
-        let point = self.scaled(demand);
-        let turn = Self::turn(point);
         if demand.iter().any(|per_s| !(per_s.is_finite() && *per_s >= 0.0)) || demand.iter().sum::<f64>() <= 0.0 {
             return unknown;
         }
-        let gap = self.gaps().find(|place| {
+        let by_line = self.by_line(demand);
+        let times = match by_line {
+            MapPlace::Inside { times } | MapPlace::Outside { times } | MapPlace::Unknown { times } => times,
+        };
+        // What was measured comes before what lies between: less of both kinds is carried where more is.
+        let is_within = |point: &Vector| demand[0] <= point[0] && demand[1] <= point[1];
+        let is_beyond = |point: &Vector| demand[0] >= point[0] && demand[1] >= point[1];
+        match (self.met.iter().any(is_within), self.missed.iter().any(is_beyond)) {
+            (true, true) => MapPlace::Unknown { times },
+            (true, false) => MapPlace::Inside { times },
+            (false, true) => MapPlace::Outside { times },
+            (false, false) => by_line,
+        }
+    }
+
+    fn by_line(&self, demand: Vector) -> MapPlace {
+        let point = self.scaled(demand);
+        let turn = Self::turn(point);
+        let gap = self.gaps().filter(|place| !self.is_broken(*place)).find(|place| {
             let (from, to) = (Self::turn(self.point(*place)), Self::turn(self.point(*place + 1)));
             (from - 1e-9..=to + 1e-9).contains(&turn)
         });
-        let Some(gap) = gap else { return unknown };
+        let Some(gap) = gap else { return MapPlace::Unknown { times: None } };
         let Possible { low, high } = self.between(gap, point);
-        let wide = [gap, gap + 1].map(|place| (self.edges[place].high / self.edges[place].low).sqrt());
-        let wide = wide[0].max(wide[1]);
-        let times = (low * high).sqrt();
-        if low / wide >= 1.0 {
-            MapPlace::Inside { times }
-        } else if high * wide < 1.0 {
-            MapPlace::Outside { times }
-        } else {
-            MapPlace::Unknown { times: Some(times).filter(|times| times.is_finite()) }
+        let times = Some(low.sqrt() * high.sqrt()).filter(|times| times.is_finite());
+        // A line through few mixes may bend in any way between them, and one that is open ends farther out.
+        let ends = [self.edges[gap], self.edges[gap + 1]];
+        let wide = ends.iter().map(Edge::wide).try_fold(1.0_f64, |most, wide| Some(most.max(wide?)));
+        match wide.filter(|_| self.edges.len() >= self.fewest) {
+            Some(wide) if low >= wide => MapPlace::Inside { times },
+            Some(wide) if high * wide < 1.0 => MapPlace::Outside { times },
+            _ => MapPlace::Unknown { times },
         }
     }
+}
+
+/// Whether one of these shares of reads lies between those of two mixes.
+fn is_between(one: &Edge, other: &Edge, shares: &[f64]) -> bool {
+    shares.iter().any(|share| *share < one.read_share && *share > other.read_share)
+}
+
+/// A share in three digits of what is rarer, so that neighbours differ where one kind is a thousandth of the other.
+fn readable_share(share: f64) -> f64 {
+    let rare = share.min(1.0 - share);
+    if rare <= 0.0 {
+        return share;
+    }
+    let unit = 10_f64.powi(rare.log10().floor() as i32 - 2);
+    let rare = (rare / unit).round() * unit;
+    if share <= 0.5 { rare } else { 1.0 - rare }
 }

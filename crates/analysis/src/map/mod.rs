@@ -9,11 +9,13 @@ mod search;
 #[cfg(test)]
 mod tests;
 
-use model::record::{IoMap, IoMapLevel, Level, Load, MapDemand, Outcome, Run, Step};
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::record::{IoMap, IoMapLevel, Level, Load, MapDemand, Outcome, Run, Step, Workload};
 use model::units::{group_thousands, percent};
 
 use crate::levels::median_of;
-use crate::load_line::judge_all;
+use crate::load_line::{is_hung, judge_all};
 use crate::{Figures, LatencyTarget, LimitAnswer, Subject, VerdictOutcome};
 pub use line::MapPlace;
 use line::{Edge, Line};
@@ -40,6 +42,10 @@ pub(crate) struct Judged {
     outcome: VerdictOutcome,
     /// Requests that were finished, per second.
     finished_per_s: f64,
+    /// Whether nothing was answered for long, so that a pass of another measurement does not count against it.
+    has_hung: bool,
+    /// Whether too few requests of a kind were due for its percentile, so that only a clear miss of that kind counts.
+    has_few: bool,
 }
 
 /// What one mix came to.
@@ -50,7 +56,8 @@ pub struct MappedMix {
     pub read_share: f64,
     /// The largest rate of all requests that kept the limit, per second; `null` where none did.
     pub carried_per_s: Option<f64>,
-    /// The least that did not; `null` where the largest that was tried kept it, or the load generator could send no more.
+    /// The least that did not, or was not steady; `null` where the largest that was tried kept it, or the load generator could send no
+    /// more.
     pub missed_per_s: Option<f64>,
     /// The line between the two, per second, or the largest that kept the limit; `null` where none did, or the two are far apart.
     pub line_per_s: Option<f64>,
@@ -60,6 +67,8 @@ pub struct MappedMix {
     pub write_ns: Option<u64>,
     /// Whether the load generator was the limit.
     pub is_generators: bool,
+    /// Whether a kind was so rare at the largest rate that kept the limit that only clear misses of it count.
+    pub has_few: bool,
     /// Points on it.
     pub points: usize,
 }
@@ -83,6 +92,8 @@ fn of_share(read_share: f64, per_s: f64) -> [f64; 2] {
 pub enum MapEnded {
     /// The line is known as well as requested.
     Found,
+    /// There is no line: fewer than two mixes kept the limit at any rate.
+    NoLine,
     /// All points were used.
     OutOfPoints,
     /// It was cut short.
@@ -123,16 +134,23 @@ impl MapAnswer {
     pub fn of(run: &Run) -> Option<Self> {
         let Load::IoMap(load) = &run.load else { return None };
         let mapping = Mapping::of(run, load)?;
-        let ended = match (run.outcome == Outcome::Completed, mapping.is_found()) {
-            (_, true) => MapEnded::Found,
-            (true, false) if mapping.points.len() >= load.most_points as usize => MapEnded::OutOfPoints,
+        let line = mapping.line();
+        let measured = run.steps.iter().filter(|step| matches!(step.level, Some(Level::IoMap(_)))).count();
+        let ended = match run.outcome == Outcome::Completed {
+            _ if mapping.is_found() => {
+                if line.count() < 2 {
+                    MapEnded::NoLine
+                } else {
+                    MapEnded::Found
+                }
+            }
+            true if measured >= load.most_points as usize => MapEnded::OutOfPoints,
             _ => MapEnded::CutShort,
         };
-        let limits = limits(load)?;
-        let mut mixes: Vec<MappedMix> = mapping.mixes.iter().map(|mix| mix.mapped(run, &limits)).collect();
+        let limit = limit_of(run)?;
+        let mut mixes: Vec<MappedMix> = mapping.mixes.iter().map(|mix| mix.mapped(run, &limit)).collect();
         mixes.sort_by(|one, other| other.read_share.total_cmp(&one.read_share));
-        let (anchors, anchors_missed) = mapping.anchors();
-        let line = mapping.line();
+        let Anchors { times: anchors, missed: anchors_missed, .. } = mapping.anchors;
         Some(Self {
             demand: load.demand,
             place: load.demand.map(|demand| line.place([demand.reads_per_s, demand.writes_per_s])),
@@ -148,9 +166,20 @@ impl MapAnswer {
         })
     }
 
+    /// Whether a mix kept the limit at any rate.
+    pub fn has_met(&self) -> bool {
+        self.mixes.iter().any(|mix| mix.carried_per_s.is_some())
+    }
+
+    /// Whether storage became another while it was measured, so that points of different times do not make one line.
+    pub fn has_changed(&self) -> bool {
+        2 * self.anchors_missed >= self.anchors.max(1)
+    }
+
     /// Whether the demand is carried; absent where nothing was demanded.
     pub fn is_carried(&self) -> Option<LimitAnswer> {
         self.place.map(|place| match place {
+            _ if self.has_changed() => LimitAnswer::NoVerdict,
             MapPlace::Inside { .. } => LimitAnswer::Yes,
             MapPlace::Outside { .. } => LimitAnswer::No,
             MapPlace::Unknown { .. } => LimitAnswer::NoVerdict,
@@ -166,7 +195,8 @@ impl MapAnswer {
     pub fn sentence(&self) -> String {
         let carried = self.is_carried().zip(self.place_words());
         let carried = carried.map_or_else(String::new, |(answer, words)| format!("{}: {words}; ", answer.word()));
-        format!("{carried}{}", self.line_words())
+        let changed = if self.has_changed() { "; storage changed meanwhile" } else { "" };
+        format!("{carried}{}{changed}", self.line_words())
     }
 
     /// The line at both ends and where it bends most evenly between them.
@@ -188,13 +218,15 @@ impl MapAnswer {
             .iter()
             .filter(|mix| mix.read_share < most.read_share && mix.read_share > least.read_share)
             .min_by(|one, other| self.line.tilt(one).total_cmp(&self.line.tilt(other)));
-        let parts: Vec<String> =
-            [Some(most), middle, Some(least)].into_iter().flatten().map(|mix| words(mix)).collect();
-        let sure = match self.within {
-            Some(within) => format!(", to {} % either way", percent(within)),
-            None => String::new(),
-        };
-        format!("{} within {}{sure}", parts.join("; "), self.limit)
+        let last = (least.read_share < most.read_share).then_some(least);
+        let parts: Vec<String> = [Some(most), middle, last].into_iter().flatten().map(|mix| words(mix)).collect();
+        let sure = self.within.map_or_else(String::new, |within| format!(" (to {} %)", percent(within)));
+        let none = self.mixes.iter().find(|mix| mix.carried_per_s.is_none() && mix.missed_per_s.is_some());
+        let none = none.map_or_else(String::new, |mix| {
+            let least = group_thousands(mix.missed_per_s.unwrap_or_default());
+            format!("; with {} % of reads not even {least} requests/s", percent(mix.read_share))
+        });
+        format!("{} within {}{sure}{none}", parts.join(", "), self.limit)
     }
 }
 
@@ -202,43 +234,90 @@ impl MapPlace {
     fn words(self, demand: MapDemand) -> String {
         let [reads, writes] = [demand.reads_per_s, demand.writes_per_s].map(group_thousands);
         let demand = format!("{reads} reads/s with {writes} writes/s");
+        let at = |times: Option<f64>| times.map_or_else(String::new, |times| format!(" ({times:.2} times that)"));
         match self {
-            Self::Inside { times } => format!("{demand} is inside of the line, which is at {times:.2} times that"),
-            Self::Outside { times } => format!("{demand} is outside of the line, which is at {times:.2} times that"),
-            Self::Unknown { times: Some(times) } => {
-                format!("{demand} is too close to the line, which is at {times:.2} times that")
-            }
+            Self::Inside { times } => format!("{demand} is inside of the line{}", at(times)),
+            Self::Outside { times } => format!("{demand} is outside of the line{}", at(times)),
+            Self::Unknown { times: times @ Some(_) } => format!("{demand} is too close to the line{}", at(times)),
             Self::Unknown { times: None } => format!("no mix like {demand} was measured"),
         }
     }
 }
 
-/// The limit of each kind; absent where the recorded text is none.
-fn limits(load: &IoMap) -> Option<[LatencyTarget; 2]> {
-    let limit: LatencyTarget = load.limit.parse().ok()?;
-    Some(KINDS.map(|kind| LatencyTarget {
-        subject: Some(Subject::Response(Some(kind.to_owned()))),
-        errors: Some(0.0),
-        ..limit.clone()
-    }))
+/// The verdict of a step of a map by `limit`, which reads and writes must each keep.
+///
+/// A kind that is too rare for its percentile is judged by clear misses alone: so many slow requests as chance makes less than once in a
+/// thousand times where the limit is kept.
+pub(crate) fn outcome(workload: Workload, step: &Step, limit: &LatencyTarget) -> Option<(VerdictOutcome, bool)> {
+    let Some(Level::IoMap(level)) = step.level else { return None };
+    let seconds = step.window.duration_ns as f64 / 1e9;
+    let due = [level.reads_per_s(), level.writes_per_s()].map(|per_s| per_s * seconds);
+    let of_kind =
+        |kind: &str| LatencyTarget { subject: Some(Subject::Response(Some(kind.to_owned()))), ..limit.clone() };
+    let mut wanted = vec![LatencyTarget { subject: Some(Subject::Response(None)), ..limit.clone() }];
+    let (mut has_few, mut is_clear) = (false, false);
+    for (kind, due) in KINDS.into_iter().zip(due).filter(|(_, due)| *due > 0.0) {
+        let limit = of_kind(kind);
+        if due >= limit.durations_wanted() as f64 {
+            wanted.push(limit);
+        } else {
+            has_few = true;
+            is_clear |= is_clear_miss(step, &limit);
+        }
+    }
+    let outcome = judge_all(workload, step, &wanted)?;
+    let fails = is_clear && outcome == VerdictOutcome::Passed;
+    Some((if fails { VerdictOutcome::Failed } else { outcome }, has_few))
 }
 
-/// Each kind that is frequent enough for its percentile must keep the limit, or all requests together where none is.
-fn judged(run: &Run, step: &Step, limits: &[LatencyTarget; 2]) -> Option<Judged> {
-    let Some(Level::IoMap(level)) = step.level else { return None };
-    if step.outcome != Outcome::Completed {
+/// Whether more requests exceed the limit than chance explains (Poisson).
+fn is_clear_miss(step: &Step, limit: &LatencyTarget) -> bool {
+    const CHANCE: f64 = 0.001;
+    let Some(times) = limit.subject.as_ref().and_then(|subject| subject.times(step)) else { return false };
+    let slow = times.count() - times.below_ns(limit.limit.0.saturating_add(1)).1;
+    let expected = times.count() as f64 * (1.0 - limit.quantile);
+    let mut term = (-expected).exp();
+    let mut fewer = 0.0;
+    for count in 0..slow {
+        fewer += term;
+        term *= expected / (count + 1) as f64;
+    }
+    slow > 0 && 1.0 - fewer < CHANCE
+}
+
+/// The limit of a map with no request that may fail; absent where the recorded text is none.
+pub(crate) fn limit_of(run: &Run) -> Option<LatencyTarget> {
+    let Load::IoMap(load) = &run.load else { return None };
+    let limit: LatencyTarget = load.limit.parse().ok()?;
+    Some(LatencyTarget { errors: Some(0.0), ..limit })
+}
+
+fn judged(run: &Run, step: &Step, limit: &LatencyTarget) -> Option<Judged> {
+    let level = level_of(step)?;
+    let is_possible = level.per_s.is_finite() && level.per_s > 0.0 && (0.0..=1.0).contains(&level.read_share);
+    if step.outcome != Outcome::Completed || !is_possible {
         return None;
     }
-    let seconds = step.window.duration_ns as f64 / 1e9;
-    let expected = [level.reads_per_s(), level.writes_per_s()].map(|per_s| per_s * seconds);
-    let of_kinds = limits.iter().zip(expected);
-    let mut wanted: Vec<LatencyTarget> = of_kinds
-        .filter(|(limit, expected)| *expected >= limit.durations_wanted() as f64)
-        .map(|(limit, _)| limit.clone())
-        .collect();
-    wanted.push(LatencyTarget { subject: Some(Subject::Response(None)), ..limits[0].clone() });
-    let outcome = judge_all(run.workload(), step, &wanted)?;
-    Some(Judged { level, outcome, finished_per_s: Figures(step).operations_per_s().unwrap_or(0.0) })
+    let (outcome, has_few) = outcome(run.workload(), step, limit)?;
+    let finished_per_s = Figures(step).operations_per_s().unwrap_or(0.0);
+    Some(Judged { level, outcome, finished_per_s, has_hung: is_hung(outcome, step), has_few })
+}
+
+fn level_of(step: &Step) -> Option<IoMapLevel> {
+    match step.level {
+        Some(Level::IoMap(level)) => Some(level),
+        _ => None,
+    }
+}
+
+/// Labels of the steps that the line of a map rests on: the largest rate of each mix that kept the limit.
+pub(crate) fn met_steps(run: &Run) -> BTreeSet<String> {
+    let Load::IoMap(load) = &run.load else { return BTreeSet::new() };
+    let Some(mapping) = Mapping::of(run, load) else { return BTreeSet::new() };
+    let is_met = |level: IoMapLevel| {
+        mapping.mixes.iter().any(|mix| mix.number == level.mix && mix.carried() == Some(level.per_s))
+    };
+    run.steps.iter().filter(|step| level_of(step).is_some_and(is_met)).map(|step| step.label.clone()).collect()
 }
 
 /// The points so far, and what follows from them.
@@ -249,31 +328,61 @@ struct Mapping<'a> {
     mixes: Vec<MixSearch>,
     /// The line as a part of what is finished under more, as mixes have it so far; 1 before there is one.
     of_capacity: f64,
+    anchors: Anchors,
+}
+
+/// Measurements of the first mix after its search had ended, at the rate that it kept.
+#[derive(Debug, Clone, Copy, Default)]
+struct Anchors {
+    /// That rate, once it is known.
+    per_s: Option<f64>,
+    times: usize,
+    /// Those that did not keep the limit.
+    missed: usize,
+}
+
+impl Anchors {
+    /// Counts a point of the first mix, which has not taken it into account yet.
+    fn see(&mut self, first: &MixSearch, point: &Judged) {
+        if self.per_s.is_none() && first.next().is_none() {
+            self.per_s = first.carried();
+        }
+        if self.per_s == Some(point.level.per_s) {
+            self.times += 1;
+            self.missed += usize::from(point.outcome != VerdictOutcome::Passed);
+        }
+    }
 }
 
 impl<'a> Mapping<'a> {
     fn of(run: &Run, load: &'a IoMap) -> Option<Self> {
-        let limits = limits(load)?;
-        let points: Vec<Judged> = run.steps.iter().filter_map(|step| judged(run, step, &limits)).collect();
-        Some(Self::new(load, run.seed.unwrap_or(0), points))
+        let limit = limit_of(run)?;
+        let is_in_order =
+            load.lowest_per_s > 0.0 && load.lowest_per_s < load.highest_per_s && load.highest_per_s.is_finite();
+        let is_possible = is_in_order && (0.001..=1.0).contains(&load.within);
+        let points = run.steps.iter().filter_map(|step| judged(run, step, &limit)).take(load.most_points as usize);
+        is_possible.then(|| Self::new(load, run.seed.unwrap_or(0), points.collect()))
     }
 
     fn new(load: &'a IoMap, seed: u64, points: Vec<Judged>) -> Self {
         let mut mixes: Vec<MixSearch> = Vec::new();
+        let mut places = BTreeMap::new();
+        let mut anchors = Anchors::default();
         for point in &points {
-            let place = match mixes.iter().position(|mix| mix.number == point.level.mix) {
-                Some(place) => place,
-                None => {
-                    mixes.push(MixSearch::new(load, point.level.mix, point.level.read_share));
-                    mixes.len() - 1
-                }
-            };
+            let level = point.level;
+            let place = *places.entry(level.mix).or_insert_with(|| {
+                mixes.push(MixSearch::new(load, level.mix, level.read_share));
+                mixes.len() - 1
+            });
+            if place == 0 {
+                anchors.see(&mixes[0], point);
+            }
             mixes[place].record(point);
         }
         let known: Vec<f64> = mixes.iter().filter_map(MixSearch::of_capacity).collect();
         let of_capacity = median_of(&known).unwrap_or(1.0);
         mixes.iter_mut().for_each(|mix| mix.expect(of_capacity));
-        Self { load, seed, points, mixes, of_capacity }
+        Self { load, seed, points, mixes, of_capacity, anchors }
     }
 
     /// The point to measure next; absent where the line is known, or no point is left.
@@ -301,18 +410,6 @@ impl<'a> Mapping<'a> {
         first.carried().map(|per_s| first.level(per_s))
     }
 
-    /// Measurements of the anchor after the search of its mix had ended, and those that missed the limit.
-    fn anchors(&self) -> (usize, usize) {
-        let Some(first) = self.points.first() else { return (0, 0) };
-        let of_first: Vec<&Judged> = self.points.iter().filter(|point| point.level.mix == first.level.mix).collect();
-        let known = (1..=of_first.len()).find(|count| {
-            let points = of_first[..*count].iter().map(|point| **point).collect();
-            Mapping::new(self.load, self.seed, points).mixes.iter().all(|mix| mix.next().is_none())
-        });
-        let after = known.map_or(&[][..], |count| &of_first[count..]);
-        (after.len(), after.iter().filter(|point| point.outcome == VerdictOutcome::Failed).count())
-    }
-
     /// The first point of a mix that has none yet.
     fn new_mix(&self) -> Option<IoMapLevel> {
         let number = self.mixes.len() as u32;
@@ -332,11 +429,21 @@ impl<'a> Mapping<'a> {
     }
 
     fn line(&self) -> Line {
-        let edges = self.mixes.iter().filter(|mix| mix.next().is_none()).filter_map(|mix| {
+        let ended = || self.mixes.iter().filter(|mix| mix.next().is_none());
+        let edges = ended().filter_map(|mix| {
             let (low, high) = mix.bounds()?;
             Some(Edge { read_share: mix.read_share, low, high })
         });
-        Line::new(edges.collect(), self.load.within, FEWEST_MIXES)
+        let voids = ended().filter(|mix| mix.carried().is_none()).map(|mix| mix.read_share).collect();
+        let known: Vec<([f64; 2], bool)> = self
+            .mixes
+            .iter()
+            .flat_map(|mix| {
+                mix.known().map(|(per_s, is_met)| (of_share(mix.read_share, per_s), is_met)).collect::<Vec<_>>()
+            })
+            .collect();
+        let those = |met: bool| known.iter().filter(|(_, is_met)| *is_met == met).map(|(point, _)| *point).collect();
+        Line::new(edges.collect(), self.load.within, FEWEST_MIXES).with(voids, those(true), those(false))
     }
 
     fn is_found(&self) -> bool {
@@ -356,25 +463,25 @@ pub fn next_of_map(run: &Run) -> Option<IoMapLevel> {
 }
 
 impl MixSearch {
-    fn mapped(&self, run: &Run, limits: &[LatencyTarget; 2]) -> MappedMix {
+    fn mapped(&self, run: &Run, limit: &LatencyTarget) -> MappedMix {
         let carried_per_s = self.carried();
-        let step = carried_per_s.and_then(|per_s| {
-            run.steps.iter().find(|step| {
-                matches!(step.level, Some(Level::IoMap(level)) if level.mix == self.number && level.per_s == per_s)
-            })
-        });
-        let time = |limit: &LatencyTarget| Some(limit.value(run.workload(), step?)?.0);
-        let missed_per_s = self.missed();
-        let known = self.bounds().filter(|(low, high)| self.next().is_none() || *high <= low * NARROW);
-        let line_per_s = known.map(|(low, high)| (low * high).sqrt());
+        let is_it = |level: IoMapLevel| level.mix == self.number && Some(level.per_s) == carried_per_s;
+        let step = run.steps.iter().find(|step| level_of(step).is_some_and(is_it));
+        let time = |kind: &str| {
+            let subject = Some(Subject::Response(Some(kind.to_owned())));
+            LatencyTarget { subject, ..limit.clone() }.value(run.workload(), step?).map(|time| time.0)
+        };
+        let known =
+            self.bounds().filter(|(low, high)| self.next().is_none() || high.is_some_and(|high| high <= low * NARROW));
         MappedMix {
             read_share: self.read_share,
             carried_per_s,
-            missed_per_s,
-            line_per_s,
-            read_ns: time(&limits[0]),
-            write_ns: time(&limits[1]),
+            missed_per_s: self.missed(),
+            line_per_s: known.map(|(low, high)| low.sqrt() * high.unwrap_or(low).sqrt()),
+            read_ns: time("read"),
+            write_ns: time("write"),
             is_generators: self.is_generators(),
+            has_few: self.has_few(),
             points: self.points(),
         }
     }

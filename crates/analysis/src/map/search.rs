@@ -37,6 +37,7 @@ pub(super) struct MixSearch {
 }
 
 impl MixSearch {
+    /// Of a load whose range is in order.
     pub(super) fn new(load: &IoMap, number: u32, read_share: f64) -> Self {
         let resolution = load.within * OF_WITHIN;
         let plan = SearchPlan {
@@ -61,7 +62,7 @@ impl MixSearch {
     /// The line as a part of what is finished under more; absent where either is unknown, or the search goes on.
     pub(super) fn of_capacity(&self) -> Option<f64> {
         let (low, high) = self.bounds().filter(|_| self.next().is_none())?;
-        Some(((low * high).sqrt() / self.capacity()?).min(1.0))
+        Some((low.sqrt() * high?.sqrt() / self.capacity()?).min(1.0))
     }
 
     /// Looks first where others have their line.
@@ -81,7 +82,16 @@ impl MixSearch {
 
     pub(super) fn record(&mut self, point: &Judged) {
         self.search.record(Verdict { rate: point.level.per_s, outcome: point.outcome });
+        if point.has_hung {
+            self.search.settle(point.level.per_s);
+        }
         self.tried.push(*point);
+    }
+
+    /// Whether a kind was too rare for its percentile at the largest rate that kept the limit.
+    pub(super) fn has_few(&self) -> bool {
+        let carried = self.carried();
+        self.tried.iter().any(|point| Some(point.level.per_s) == carried && point.has_few)
     }
 
     pub(super) fn points(&self) -> usize {
@@ -133,12 +143,16 @@ impl MixSearch {
         generator_bound.is_some_and(|bound| lowest_failing.is_none_or(|failing| bound < failing))
     }
 
-    /// Between which rates the line lies; absent where none kept the limit.
-    pub(super) fn bounds(&self) -> Option<(f64, f64)> {
-        let LoadLine { highest_passing, lowest_failing, generator_bound, .. } = self.answer();
-        let high = lowest_failing.into_iter().chain(generator_bound).fold(f64::INFINITY, f64::min);
-        let low = highest_passing?;
-        Some((low, if high.is_finite() { high } else { low }))
+    /// Between which rates the line lies; absent where none kept the limit, and without an end where the storage was not what ended it.
+    pub(super) fn bounds(&self) -> Option<(f64, Option<f64>)> {
+        let high = if self.is_generators() { None } else { self.missed() };
+        Some((self.carried()?, high))
+    }
+
+    /// Points that kept the limit below the line, and those that did not above it.
+    pub(super) fn known(&self) -> impl Iterator<Item = (f64, bool)> {
+        let (carried, missed) = (self.carried(), self.missed().filter(|_| !self.is_generators()));
+        carried.map(|per_s| (per_s, true)).into_iter().chain(missed.map(|per_s| (per_s, false)))
     }
 
     /// The next point; absent where the interval is narrow enough, or the range ends.
@@ -148,6 +162,15 @@ impl MixSearch {
         if is_tried(by_halves) {
             // It was not steady, or verdicts contradict each other.
             return Some(self.level(by_halves));
+        }
+        // Where the line is expected above a rate that failed, one stall may have decided.
+        if let [_, only] = self.tried.as_slice()
+            && self.expected < 1.0
+            && self.capacity().is_some()
+            && only.outcome == VerdictOutcome::Failed
+            && !only.has_hung
+        {
+            return Some(only.level);
         }
         let line = self.answer();
         let bound = line.lowest_failing.into_iter().chain(line.generator_bound).reduce(f64::min);

@@ -45,16 +45,25 @@ fn missed(mix: &MappedMix) -> String {
 
 fn remarks(map: &MapAnswer) -> Vec<String> {
     let mut remarks = vec![format!(
-        "reads/s, writes/s: on the line, between the largest rate of the mix that met the limit (met) and the least that did not \
-         (missed). p. reads, p. writes: the {} where it was met.",
+        "reads/s, writes/s: on the line. met/s: the largest rate of the mix that met the limit. missed/s: the least that did not, or was \
+         not steady. p. reads, p. writes: the {} where it was met.",
         map.limit.split('=').next().unwrap_or("percentile")
     )];
     let ended = match map.ended {
         MapEnded::Found => None,
+        MapEnded::NoLine => Some("Fewer than two mixes met the limit at any rate, so there is no line."),
         MapEnded::OutOfPoints => Some("All points were used before the line was known as well as requested."),
         MapEnded::CutShort => Some("The map was cut short."),
     };
     remarks.extend(ended.map(str::to_owned));
+    let few = map.mixes.iter().filter(|mix| mix.has_few).count();
+    if few > 0 {
+        remarks.push(format!(
+            "In {few} of {} mixes one kind is too rare for its percentile: only clear misses of it count. Longer windows (`--duration`) \
+             judge it.",
+            map.mixes.len()
+        ));
+    }
     match (map.anchors, map.anchors_missed) {
         (0, _) => {}
         (times, 0) => remarks.push(format!("The first mix was measured again {times} times and met the limit each time.")),

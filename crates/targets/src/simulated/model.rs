@@ -155,15 +155,16 @@ impl Model {
         let done_at_ns = self.after_stalls(allowed_ns.max(free_ns)).saturating_add(service_ns);
         let Volume { free_at_ns, directions, .. } = &mut self.volumes[volume];
         free_at_ns.push(Reverse(done_at_ns));
-        // At the end, so that writes that wait for their cap hold up no reads, neither in a server nor in a cap of both.
+        // What waits for the cap of its direction holds up no others, neither in a server nor in a cap of both: the wait is added to the
+        // time that it would take without.
         let direction = &mut directions[usize::from(is_write)];
         if direction.is_none() {
             return done_at_ns;
         }
         let requests = self.options.requests_of(bytes);
-        let done_at_ns = direction.earliest_ns(done_at_ns);
-        direction.take(done_at_ns, requests, bytes);
-        done_at_ns
+        let allowed_ns = after_stalls(&self.options.stalls, direction.earliest_ns(now_ns));
+        direction.take(allowed_ns, requests, bytes);
+        done_at_ns.saturating_add(allowed_ns.saturating_sub(now_ns))
     }
 
     /// When the caps let a request through. A stall holds them up too: what could not go then is not let through at once

@@ -54,7 +54,8 @@ impl Picture {
             let marks: Vec<Mark> = limit.into_iter().chain(reached.map(|reached| mark(reached, false))).collect();
             draw_bars(&head(reported, &chart.frame.title), &chart, &marks)
         };
-        drawn.or_else(histogram).map(Self)
+        let is_map = run.workload() == Workload::Map;
+        drawn.or_else(|| if is_map { None } else { histogram() }).map(Self)
     }
 
     /// Of runs with several steps their curves over each other; of single ones the histograms of the first load that they have
