@@ -160,3 +160,48 @@ fn the_units_of_systemd_run_a_command_that_is_understood() {
         |line: &&str| line.contains("plimsoll-nightly") && !line.contains("not executable") && !line.contains("'man ");
     assert_eq!(said.lines().find(is_fault), None);
 }
+
+/// A program that stands for one of tests: `FAILS` says in which of its runs its test fails.
+const TESTS: &str = r#"#!/bin/sh
+case "$*" in *--exact*) again=yes ;; *) again=no ;; esac
+case "$(cat "$0.fails")$again" in
+once"no" | "always"*) echo "test a::b ... FAILED"; echo "test result: FAILED. 0 passed; 1 failed; 0 ignored"; exit 101 ;;
+crash*) exit 134 ;;
+esac
+echo "test a::b ... ok"
+echo "test result: ok. 1 passed; 0 failed; 0 ignored"
+"#;
+
+#[test]
+fn a_failed_test_runs_once_more_alone_and_counts_where_it_fails_again() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = place.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    };
+    let programs = ["one-0a", "two-0b"].map(|name| write(name, TESTS).display().to_string());
+    let built: String =
+        programs.iter().map(|path| format!("echo '{{\"test\":true}},\"executable\":\"{path}\"}}'\n")).collect();
+    let target = place.path().join("target");
+    let cargo = format!(
+        "#!/bin/sh\ncase \"$*\" in\n*no-run*) {built} ;;\n*metadata*) echo '{{\"target_directory\":\"{}\"}}' ;;\nesac\n",
+        target.display()
+    );
+    let cargo = write("cargo", &cargo);
+    for (fails, code, said) in [
+        (["no", "no"], 0, "2 tests passed, 0 failed, in"),
+        (["once", "no"], 0, "Unsteady: failed beside others, passed alone"),
+        (["once", "always"], 1, "Failed:\n    two a::b"),
+        (["crash", "no"], 1, "one ended with 134 before its tests had"),
+    ] {
+        write("one-0a.fails", fails[0]);
+        write("two-0b.fails", fails[1]);
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/run");
+        let answer = Command::new(script).env("CARGO", &cargo).output().unwrap();
+        let text = String::from_utf8_lossy(&answer.stdout);
+        assert_eq!((answer.status.code(), text.contains(said)), (Some(code), true), "{fails:?}: {text}");
+    }
+}

@@ -297,3 +297,44 @@ fn one_stall_below_the_line_does_not_move_it() {
         assert!(error < 0.1, "{error} with a stall in point {stalled}");
     }
 }
+
+#[test]
+fn slow_requests_of_a_rare_kind_count_where_chance_does_not_explain_them() {
+    // One in a hundred may be slow: of 50 one is, of 90 in a hundred.
+    for (seen, expected, is_beyond) in [
+        (0, 0.5, false),
+        (1, 0.5, false),
+        (3, 0.5, false),
+        (5, 0.5, true),
+        (12, 9.0, false),
+        (22, 9.0, true),
+        (130, 100.0, false),
+        (140, 100.0, true),
+    ] {
+        assert_eq!(is_beyond_chance(seen, expected), is_beyond, "{seen} of {expected}");
+    }
+    assert!(is_beyond_chance(u64::MAX, 1e6) && !is_beyond_chance(u64::MAX, 1e300), "at once, whatever a document has");
+}
+
+#[test]
+fn what_no_map_of_ours_has_is_no_map() {
+    let run = |change: &dyn Fn(&mut IoMap)| {
+        let mut load = load();
+        change(&mut load);
+        Run { load: Load::IoMap(load), ..model::record::sample::sweep(3) }
+    };
+    let changes: [&dyn Fn(&mut IoMap); 6] = [
+        &|load| (load.lowest_per_s, load.highest_per_s) = (200_000.0, 10.0),
+        &|load| load.lowest_per_s = f64::NAN,
+        &|load| load.highest_per_s = f64::INFINITY,
+        &|load| load.within = -1.0,
+        &|load| load.within = f64::NAN,
+        &|load| load.limit = "p99=1".to_owned(),
+    ];
+    for change in changes {
+        let run = run(change);
+        assert!(MapAnswer::of(&run).is_none() && next_of_map(&run).is_none());
+    }
+    let empty = MapAnswer::of(&run(&|_| ())).unwrap();
+    assert!(empty.mixes.is_empty() && empty.within.is_none() && empty.sentence().contains("no mix"), "{empty:?}");
+}
