@@ -95,7 +95,7 @@ impl MapPlan {
         let again = if reading > 1 { format!("_{reading}") } else { String::new() };
         Ok(StepPlan {
             index,
-            label: format!("r{}w{}{again}", rate_text(level.reads_per_s()), rate_text(level.writes_per_s())),
+            label: format!("r{}w{}{again}", short(level.reads_per_s()), short(level.writes_per_s())),
             load: Intensity {
                 sessions: Some(shape.slots),
                 rate_operations_per_s: pace.rate_per_s(),
@@ -119,6 +119,11 @@ impl MapPlan {
     pub fn step_time(&self) -> Nanos {
         Nanos(self.request.warmup.0.saturating_add(self.request.duration.0))
     }
+}
+
+/// A rate in a label: whole requests where there are enough of them.
+fn short(per_s: f64) -> String {
+    rate_text(if per_s >= 100.0 { per_s.round() } else { per_s })
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::arguments::{Storage, VolumeArgs};
 use super::volume::{Intended, OpenStorage, Prospect};
-use crate::cli::arguments::{KeepingArgs, Rate, Seconds, SeedArg};
+use crate::cli::arguments::{KeepingArgs, Rate, RateError, Seconds, SeedArg};
 use crate::cli::dry_run::DryRun;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::live::Steps;
@@ -85,15 +85,20 @@ pub(in crate::cli) struct Arguments {
     seed: SeedArg,
 
     /// Reads per second of a demand: is it inside of the line?
-    #[arg(long, value_name = "N[/s]", requires = "writes", help_heading = "Output")]
+    #[arg(long, value_name = "N[/s]", requires = "writes", value_parser = rate_or_zero, help_heading = "Output")]
     reads: Option<Rate>,
 
     /// Writes per second of that demand
-    #[arg(long, value_name = "N[/s]", requires = "reads", help_heading = "Output")]
+    #[arg(long, value_name = "N[/s]", requires = "reads", value_parser = rate_or_zero, help_heading = "Output")]
     writes: Option<Rate>,
 
     #[command(flatten)]
     keeping: KeepingArgs,
+}
+
+/// A rate of one kind, of which a demand may have none.
+fn rate_or_zero(text: &str) -> Result<Rate, RateError> {
+    if matches!(text.trim(), "0" | "0/s") { Ok(Rate(0.0)) } else { text.parse() }
 }
 
 /// Two shares in percent, the lower one first.
@@ -186,6 +191,10 @@ fn map(arguments: &Arguments) -> Result<IoMap, Failure> {
         reads.zip(*writes).map(|(Rate(reads_per_s), Rate(writes_per_s))| MapDemand { reads_per_s, writes_per_s });
     if let Some(MapDemand { reads_per_s, writes_per_s }) = demand {
         let per_s = reads_per_s + writes_per_s;
+        if per_s == 0.0 {
+            let failure = Failure::new("--reads, --writes: both are 0, so every line is beyond them");
+            return Err(failure.with_hint("name at least one rate: `--reads 12k --writes 0`".to_owned()));
+        }
         let percent = 100.0 * reads_per_s / per_s;
         let (least, most) = (f64::from(read_pct.least), f64::from(read_pct.most));
         if percent < least || percent > most || per_s < lowest || per_s > highest {

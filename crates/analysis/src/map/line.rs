@@ -17,6 +17,8 @@ pub(super) struct Edge {
     pub(super) low: f64,
     /// The least that did not; absent where the range or the load generator ended first.
     pub(super) high: Option<f64>,
+    /// Whether requests were too slow at `high`, and the load was not merely unsteady.
+    pub(super) has_failed: bool,
 }
 
 impl Edge {
@@ -267,7 +269,7 @@ impl Line {
         let wide = ends.iter().map(Edge::wide).try_fold(1.0_f64, |most, wide| Some(most.max(wide?)));
         match wide.filter(|_| self.edges.len() >= self.fewest) {
             Some(wide) if low >= wide => MapPlace::Inside { times },
-            Some(wide) if high * wide < 1.0 => MapPlace::Outside { times },
+            Some(wide) if high * wide < 1.0 && ends.iter().all(|edge| edge.has_failed) => MapPlace::Outside { times },
             _ => MapPlace::Unknown { times },
         }
     }

@@ -220,7 +220,7 @@ impl MapAnswer {
             .min_by(|one, other| self.line.tilt(one).total_cmp(&self.line.tilt(other)));
         let last = (least.read_share < most.read_share).then_some(least);
         let parts: Vec<String> = [Some(most), middle, last].into_iter().flatten().map(|mix| words(mix)).collect();
-        let sure = self.within.map_or_else(String::new, |within| format!(" (to {} %)", percent(within)));
+        let sure = self.within.map_or_else(String::new, |within| format!(", ±{} %", percent(within)));
         let none = self.mixes.iter().find(|mix| mix.carried_per_s.is_none() && mix.missed_per_s.is_some());
         let none = none.map_or_else(String::new, |mix| {
             let least = group_thousands(mix.missed_per_s.unwrap_or_default());
@@ -444,7 +444,7 @@ impl<'a> Mapping<'a> {
         let ended = || self.mixes.iter().filter(|mix| mix.next().is_none());
         let edges = ended().filter_map(|mix| {
             let (low, high) = mix.bounds()?;
-            Some(Edge { read_share: mix.read_share, low, high })
+            Some(Edge { read_share: mix.read_share, low, high, has_failed: mix.has_failed() })
         });
         let voids = ended().filter(|mix| mix.carried().is_none()).map(|mix| mix.read_share).collect();
         let known: Vec<([f64; 2], bool)> = self

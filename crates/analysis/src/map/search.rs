@@ -105,12 +105,12 @@ impl MixSearch {
         (is_all && first.finished_per_s > 0.0).then_some(first.finished_per_s)
     }
 
-    /// Rates that came out so.
-    fn rates(&self, outcome: VerdictOutcome) -> u32 {
+    /// Rates that kept the limit, or that did not.
+    fn rates(&self, has_passed: bool) -> u32 {
         let mut rates: Vec<u64> = self
             .tried
             .iter()
-            .filter(|point| point.outcome == outcome)
+            .filter(|point| (point.outcome == VerdictOutcome::Passed) == has_passed)
             .map(|point| point.level.per_s.to_bits())
             .collect();
         rates.sort_unstable();
@@ -149,9 +149,16 @@ impl MixSearch {
         Some((self.carried()?, high))
     }
 
+    /// Whether requests were too slow at the upper end. A rate that was only not steady ends the search, and shows nothing beyond it.
+    pub(super) fn has_failed(&self) -> bool {
+        let LoadLine { lowest_failing, unsteady, .. } = self.answer();
+        lowest_failing.is_some_and(|per_s| !unsteady.contains(&per_s))
+    }
+
     /// Points that kept the limit below the line, and those that did not above it.
     pub(super) fn known(&self) -> impl Iterator<Item = (f64, bool)> {
-        let (carried, missed) = (self.carried(), self.missed().filter(|_| !self.is_generators()));
+        let carried = self.carried();
+        let missed = self.missed().filter(|_| !self.is_generators() && self.has_failed());
         carried.map(|per_s| (per_s, true)).into_iter().chain(missed.map(|per_s| (per_s, false)))
     }
 
@@ -175,13 +182,13 @@ impl MixSearch {
         let line = self.answer();
         let bound = line.lowest_failing.into_iter().chain(line.generator_bound).reduce(f64::min);
         let guess = match (line.highest_passing, bound) {
-            (None, Some(failing)) if self.tried.len() == 1 => {
+            (None, Some(failing)) if self.rates(false) == 1 => {
                 self.capacity().map_or(failing / NEAR, |per_s| (per_s * self.expected).min(failing) * BELOW)
             }
             // Each step is longer than the one before.
-            (None, Some(failing)) => failing / self.stride(self.rates(VerdictOutcome::Failed).saturating_sub(2)),
+            (None, Some(failing)) => failing / self.stride(self.rates(false).saturating_sub(2)),
             (Some(passing), Some(failing)) if failing > passing * NEAR => {
-                passing * self.stride(self.rates(VerdictOutcome::Passed).saturating_sub(1))
+                passing * self.stride(self.rates(true).saturating_sub(1))
             }
             (Some(passing), None) => passing * NEAR * NEAR,
             _ => by_halves,

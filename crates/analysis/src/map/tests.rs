@@ -239,6 +239,23 @@ fn beyond_what_was_tried_a_demand_is_neither_inside_nor_outside() {
 }
 
 #[test]
+fn beyond_what_was_not_steady_a_demand_is_not_outside() {
+    let surface = caps(8_000.0, 3_000.0, 1e9);
+    // What is not steady is measured twice.
+    let load = IoMap { most_points: 100, ..load() };
+    let points = map_by(&load, |level| {
+        let judged = judged(&surface, level);
+        Judged { outcome: if judged.outcome == Failed { Unsteady } else { judged.outcome }, ..judged }
+    });
+    let mapping = Mapping::new(&load, 7, points);
+    let place = |reads, writes| mapping.line().place([reads, writes]);
+    assert!(matches!(place(4_000.0, 1_500.0), MapPlace::Inside { .. }), "{:?}", place(4_000.0, 1_500.0));
+    for (reads, writes) in [(9_000.0, 4_000.0), (30_000.0, 30_000.0)] {
+        assert!(matches!(place(reads, writes), MapPlace::Unknown { .. }), "{:?}", place(reads, writes));
+    }
+}
+
+#[test]
 fn between_few_mixes_only_what_was_measured_is_inside() {
     // It bends inwards: half and half carries 6,250 requests/s.
     let surface = |share: f64| 10_000.0 / (1.0 + 2.4 * share * (1.0 - share));
