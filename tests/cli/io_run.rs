@@ -232,6 +232,8 @@ fn pulses_tell_a_limiter_that_saves_credit() {
     let neither = sweep("servers=8,iops_cap=2000,burst=20000:50ms", &["--no-experiments"]);
     assert!(tested(&neither.run()).is_null() && other(&neither.run()).is_null(), "{neither}");
     assert!(neither.stdout.contains("a limit, set for it or its own"), "{neither}");
+    let how_known = |answer: &Answer| answer.json()["answer"]["how_known"].clone();
+    assert_eq!([&credit, &without, &neither].map(how_known), ["tested", "tested", "seen"]);
     let bytes = sweep("servers=8,mbps_cap=16", &[]);
     assert!(bytes.stdout.contains("Requests of 4 KiB came at ") && bytes.stdout.contains("it counts bytes"), "{bytes}");
 

@@ -133,7 +133,7 @@ pub use nfs::{
     Published, SeenTrouble, SlotsFull, SlowPath, SweepVerdict,
 };
 pub use opening::{
-    Carried, Claim, FirstScreen, FromCache, Latency, LimitLine, Opening, OpeningDoubt, StoppedBy, Tile, Unit,
+    Carried, Claim, FirstScreen, FromCache, HowKnown, Latency, LimitLine, Opening, OpeningDoubt, StoppedBy, Tile, Unit,
 };
 pub use operation_time::{OperationTime, Part};
 pub use proof::{

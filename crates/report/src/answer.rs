@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use analysis::{FirstScreen, LimitAnswer, LimitLine};
+use analysis::{FirstScreen, HowKnown, LimitAnswer, LimitLine};
 
 /// The answer in short lines, as a report begins with.
 #[derive(Debug, Serialize)]
@@ -17,6 +17,8 @@ pub(super) struct AnswerText {
     warnings: Vec<String>,
     /// What limited the load; `null` where nothing was seen to.
     limited_by: Option<String>,
+    /// What that rests on; `null` where no cause is named.
+    how_known: Option<HowKnown>,
     /// What published limits let expect; `null` where the tags of the run name no platform.
     expected: Option<String>,
     /// Up to which load to plan; `null` where no knee was found.
@@ -56,6 +58,7 @@ impl From<FirstScreen> for AnswerText {
             is_simulated,
             warnings,
             limited_by,
+            how_known,
             expected,
             plan_for,
             waits,
@@ -77,6 +80,7 @@ impl From<FirstScreen> for AnswerText {
             simulated: is_simulated,
             warnings,
             limited_by,
+            how_known,
             expected,
             plan_for,
             waits,

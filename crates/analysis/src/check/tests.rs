@@ -1,6 +1,6 @@
 use super::*;
-use crate::analyse_asked;
 use crate::load_line::judge::tests::open;
+use crate::{HowKnown, Opening, analyse_asked};
 use model::record::Workload;
 use model::record::sample::{self, wait};
 use model::record::{CpuTime, Load, Outstanding, ReliefTest, ServerStats, SessionState, Unended};
@@ -211,6 +211,15 @@ fn a_cause_is_proven_by_what_its_relief_brings() {
     );
     assert!(relieved(16_000).contains("at least"), "all that was requested was done");
     assert!(relieved(1_600).starts_with("Not confirmed"), "{}", relieved(1_600));
+    let how_known = |run: &Run| Opening::of(run, &analyse_asked(run, None)).how_known();
+    assert_eq!(how_known(&run), Some(HowKnown::Seen));
+    run.steps[0].relief_test = Some(ReliefTest {
+        setting: "synchronous_commit=off".to_owned(),
+        asked_per_s: 8_000.0,
+        operations: 6_000,
+        window_ns: 2_000_000_000,
+    });
+    assert_eq!(how_known(&run), Some(HowKnown::Proven));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The answer in a few lines that can be read aloud.
 
 use super::{Carries, Check, Kind, Reached, Relief, Room, Shortfall, Stopped, Unmeasured};
-use crate::Message;
 use crate::opening::at_ceiling;
+use crate::{HowKnown, Message};
 use model::record::{Demand, Demands, Unended};
 use model::units::{Nanos, group_thousands, percent};
 
@@ -320,7 +320,10 @@ impl Stopped {
     /// As it stands after "beyond,".
     fn words(&self) -> String {
         match self {
-            Self::Ceiling(ceiling) => format!("it is stopped by {}", at_ceiling(ceiling)),
+            Self::Ceiling(ceiling) => {
+                let tested = if ceiling.how_known() == HowKnown::Tested { " (tested)" } else { "" };
+                format!("it is stopped by {}{tested}", at_ceiling(ceiling))
+            }
             Self::Server(stops) => format!("it is stopped by {}", stops.words_of("its operations")),
             Self::Missed(why) => why.words(),
             Self::Generator => "the load generator is the limit".to_owned(),

@@ -1,12 +1,12 @@
 //! Which load a report opens with: what remains of a burst, the load line, a load that settled, or else the fastest step.
 
 use super::words::number;
-use super::{Carried, Claim, Latency, Unit, leading};
+use super::{Carried, Claim, Latency, StoppedBy, Unit, leading};
 use crate::measured::is_one_load;
 use crate::traffic::Counted;
 use crate::{
-    BurstFound, BusiestDevice, Figures, Finding, LatencyTarget, MapAnswer, OpenLoadLine, Point, Reached,
-    SINGLE_BLOCK_READ, SteadyState, StepLine, Subject, Vocabulary, at_once, is_on_servers, measured, wait,
+    BurstFound, BusiestDevice, Figures, Finding, LatencyTarget, MapAnswer, OpenLoadLine, Point, Processors, Reached,
+    SINGLE_BLOCK_READ, SteadyState, StepLine, Stops, Subject, Vocabulary, at_once, is_on_servers, measured, wait,
 };
 use model::record::{Metric, Run, Step, TargetKind, WaitStats, Workload};
 use model::units::group_thousands;
@@ -445,4 +445,20 @@ pub(super) fn of_jobs(run: &Run) -> Option<String> {
         most.jobs,
         group_thousands(requests)
     ))
+}
+
+/// Processors that carry more than so many times the load are not what comes next.
+const FAR_OFF: f64 = 10.0;
+
+/// By the law of utilisation: a transaction needs as much of processors at any load, so that they are at their end at the rate divided by
+/// the share of them that is busy. Only of servers whose processors can be seen from here.
+pub(super) fn processors_next(run: &Run, carried: &Carried, stopped_by: &StoppedBy) -> Option<f64> {
+    let is_other = match stopped_by {
+        StoppedBy::Sessions(stops, _) => !matches!(stops, Stops::Processors { .. }),
+        StoppedBy::Ceiling(ceiling) => ceiling.is_cap(),
+        _ => false,
+    };
+    let step = measured(run).find(|step| is_other && Some(&step.label) == carried.step.as_ref())?;
+    let processors = Processors::of(run, step).filter(|processors| processors.server.is_some())?;
+    processors.busy.filter(|busy| *busy > 0.0).map(|busy| 1.0 / busy).filter(|times| *times <= FAR_OFF)
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::words::{at_ceiling, calibrated, caps, multiple, number};
-use super::{Carried, Claim, Latency, Opening, StoppedBy, Unit};
+use super::{Carried, Claim, HowKnown, Latency, Opening, StoppedBy, Unit};
 use crate::ceiling::Confidence;
 use crate::check::{Carries, Check, Reached};
 use crate::message::of_series;
@@ -42,6 +42,8 @@ pub struct FirstScreen {
     pub is_doubtful: bool,
     /// What limited the load; absent where nothing was seen to.
     pub limited_by: Option<String>,
+    /// What that rests on; absent where no cause is named.
+    pub how_known: Option<HowKnown>,
     /// What published limits let expect; absent where the tags of the run name no platform.
     pub expected: Option<String>,
     /// Up to which load to plan; absent where no knee was found.
@@ -147,6 +149,7 @@ impl FirstScreen {
             before,
             is_doubtful: opening.doubt.is_some(),
             limited_by: opening.limited_by(run.target.is_simulated() || expected.is_some()),
+            how_known: opening.how_known(),
             expected,
             plan_for: plan_for.and_then(|carried| plan_for_words(run, findings, carried)),
             also: opening.also(),
@@ -165,6 +168,7 @@ impl FirstScreen {
                     result: format!("{answer}{}{}", doubt.unwrap_or_default(), cost.result()),
                     tiles: failure_tiles(&cost),
                     limited_by: None,
+                    how_known: None,
                     plan_for: None,
                     waits: None,
                     stalls: None,
@@ -271,7 +275,10 @@ impl Opening {
         let there = not_per_s.unwrap_or_default();
         let words = match by {
             StoppedBy::Ceiling(ceiling) => {
-                let sure = ceiling.confidence().map_or_else(String::new, |it| format!(" ({})", it.in_brackets()));
+                let sure = ceiling.confidence().map(|it| it.in_brackets());
+                let tested = (ceiling.how_known() == HowKnown::Tested).then_some("tested");
+                let sure: Vec<&str> = sure.into_iter().chain(tested).collect();
+                let sure = if sure.is_empty() { String::new() } else { format!(" ({})", sure.join(", ")) };
                 let like = ceiling.like.filter(|_| !is_known);
                 format!("by {}{sure}", at_ceiling(&crate::Ceiling { like, ..ceiling.clone() }))
             }

@@ -5,6 +5,7 @@ mod answer;
 mod first_screen;
 #[cfg(test)]
 mod first_screen_tests;
+mod how_known;
 #[cfg(test)]
 mod reported_tests;
 #[cfg(test)]
@@ -13,6 +14,7 @@ mod words;
 
 pub(super) use answer::{at_load, of_lines};
 pub use first_screen::{FirstScreen, LimitLine, Tile};
+pub use how_known::HowKnown;
 pub(super) use words::{at_ceiling, number};
 
 use super::check::Check;
@@ -26,9 +28,7 @@ use super::{
 use crate::generator::wanted_share;
 use crate::measured::is_one_load;
 use crate::message::list;
-use crate::{
-    Failing, FleetFinding, GroupFinding, NotCompleted, PageCacheUse, Place, Processors, Severity, TimeParts, sending,
-};
+use crate::{Failing, FleetFinding, GroupFinding, NotCompleted, PageCacheUse, Place, Severity, TimeParts, sending};
 use model::record::{Level, Metric, Run, Step};
 use model::units::Nanos;
 
@@ -341,7 +341,7 @@ impl Opening {
             processors_next: carries
                 .as_ref()
                 .zip(stopped_by.as_ref())
-                .and_then(|(carried, by)| processors_next(run, carried, by)),
+                .and_then(|(carried, by)| answer::processors_next(run, carried, by)),
             carries,
             calibration,
             // The limit that volumes share is reported as that.
@@ -476,22 +476,6 @@ fn levelled_off<'a>(run: &'a Run, carried: &Carried) -> Option<&'a Step> {
         .filter_map(|step| Some((Figures(step).operations_per_s()?, users(step)?)))
         .max_by(|one, other| one.0.total_cmp(&other.0))?;
     (rate <= before * (all / before_users).powf(STAYED)).then_some(most)
-}
-
-/// Processors that carry more than so many times the load are not what comes next.
-const FAR_OFF: f64 = 10.0;
-
-/// By the law of utilisation: a transaction needs as much of processors at any load, so that they are at their end at the rate divided by
-/// the share of them that is busy. Only of servers whose processors can be seen from here.
-fn processors_next(run: &Run, carried: &Carried, stopped_by: &StoppedBy) -> Option<f64> {
-    let is_other = match stopped_by {
-        StoppedBy::Sessions(stops, _) => !matches!(stops, Stops::Processors { .. }),
-        StoppedBy::Ceiling(ceiling) => ceiling.is_cap(),
-        _ => false,
-    };
-    let step = measured(run).find(|step| is_other && Some(&step.label) == carried.step.as_ref())?;
-    let processors = Processors::of(run, step).filter(|processors| processors.server.is_some())?;
-    processors.busy.filter(|busy| *busy > 0.0).map(|busy| 1.0 / busy).filter(|times| *times <= FAR_OFF)
 }
 
 /// Of the step that was too much, or else of the one that is reported, as for what stopped it.
