@@ -21,6 +21,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("trace", &["files", "model"]),
     ("analysis", &["model"]),
     ("report", &["analysis", "files", "model"]),
+    ("push", &["model", "report"]),
     ("serve", &["analysis", "files", "model", "report"]),
 ];
 

@@ -17,6 +17,7 @@ use model::config::{
 use model::record::Run;
 use model::record::store::{self, Store};
 use model::units::{Nanos, UnitError};
+use push::{Destinations, PushError};
 use targets::block::safety::Permission;
 use targets::io::IoEngine;
 
@@ -311,6 +312,9 @@ pub(super) struct KeepingArgs {
     #[command(flatten)]
     pub(super) progress: ProgressArgs,
 
+    #[command(flatten)]
+    pub(super) push: PushArgs,
+
     /// Time to wait after the window for outstanding operations, whose times still count
     #[arg(long, value_name = "TIME", default_value = "30s", allow_hyphen_values = true, help_heading = "Load")]
     pub(super) drain: Seconds,
@@ -318,6 +322,33 @@ pub(super) struct KeepingArgs {
     /// Print what would be done, and exit
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
     pub(super) dry_run: bool,
+}
+
+/// Where the run is sent while it goes on.
+#[derive(Debug, Clone, Args)]
+pub(super) struct PushArgs {
+    /// Send metrics and spans by OTLP over HTTP [default URL: as OTEL_EXPORTER_OTLP_* say]
+    #[arg(long, value_name = "URL", num_args = 0..=1, default_missing_value = "", help_heading = "Output")]
+    otlp: Option<String>,
+
+    /// Send metrics to a receiver of Prometheus remote write
+    #[arg(long, value_name = "URL", help_heading = "Output")]
+    remote_write: Option<String>,
+}
+
+impl PushArgs {
+    /// What they and the environment say.
+    pub(super) fn destinations(&self) -> Result<Destinations, PushError> {
+        let variable = |name: &str| std::env::var(name).ok();
+        Destinations::of(self.otlp.as_deref(), self.remote_write.as_deref(), &variable)
+    }
+
+    /// The same flags for another process.
+    pub(super) fn flags(&self) -> Vec<String> {
+        let otlp =
+            self.otlp.as_ref().map(|url| if url.is_empty() { "--otlp".to_owned() } else { format!("--otlp={url}") });
+        otlp.into_iter().chain(self.remote_write.iter().map(|url| format!("--remote-write={url}"))).collect()
+    }
 }
 
 /// Operations per second over all sessions: `5000`, `5k` or `5000/s`.

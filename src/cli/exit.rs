@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use crate::plan::PlanError;
 use model::config::ConfigError;
 use model::record::store::StoreError;
+use push::PushError;
 use report::orion::OrionFilesError;
 use serve::Problem;
 use targets::{TargetError, io_hint};
@@ -124,6 +125,12 @@ impl From<PlanError> for Failure {
 
 impl From<OrionFilesError> for Failure {
     fn from(error: OrionFilesError) -> Self {
+        Self::new(&error).with_hint(model::hint(&error))
+    }
+}
+
+impl From<PushError> for Failure {
+    fn from(error: PushError) -> Self {
         Self::new(&error).with_hint(model::hint(&error))
     }
 }

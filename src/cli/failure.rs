@@ -153,8 +153,14 @@ const LOOK_AROUND: Duration = Duration::from_millis(20);
 
 fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     let store = arguments.runs.store();
-    let given =
-        Given { command: "failure run", duration: None, warmup: None, tags: &arguments.tags, runs: store.path() };
+    let given = Given {
+        command: "failure run",
+        duration: None,
+        warmup: None,
+        tags: &arguments.tags,
+        push: Vec::new(),
+        runs: store.path(),
+    };
     let (load, measured) = match only(&arguments.words, &given)? {
         Read::Loads(mut loads, measured) => (loads.remove(0), measured),
         Read::Refused(exit) => return Ok(exit),

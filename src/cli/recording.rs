@@ -24,6 +24,7 @@ use model::record::{
     Workload,
 };
 use model::units::Nanos;
+use push::Push;
 use targets::{TargetError, TargetFor};
 
 /// What to do about a part that was not ready in time.
@@ -44,6 +45,8 @@ pub(super) struct Recording {
     fleet: Option<Joined>,
     /// The other parts, where they meet.
     company: Option<Company>,
+    /// Who is told how it goes.
+    push: Option<Push>,
     /// The first error that ended the run, or that keeps it from being kept.
     failure: Option<Failure>,
 }
@@ -109,6 +112,7 @@ impl Recording {
         let (store, clock, fleet) = (outline.keeping.runs.store(), landing.clock, outline.joined.clone());
         let drain = outline.keeping.drain.0;
         fleet.iter().try_for_each(|fleet| fleet.check(clock))?;
+        let destinations = outline.keeping.push.destinations()?;
         let devices = environment::devices_below_all(&landing.paths);
         let run_started_ns = clock.now_ns();
         fleet.iter().flat_map(Joined::notes).for_each(|note| progress.note(&note));
@@ -120,6 +124,8 @@ impl Recording {
         let stop = interrupt.stop().clone();
         let met = fleet.as_ref().map_or(Ok(None), |fleet| fleet.meet(&stop));
         let company = met.inspect_err(|_| progress.end())?;
+        let push = (!destinations.is_empty()).then(|| Push::begin(&destinations, &run)).transpose();
+        let push = push.inspect_err(|_| progress.end())?;
         let writer = match RunWriter::create(&store, &run) {
             Ok(writer) => writer,
             Err(error) => {
@@ -127,7 +133,20 @@ impl Recording {
                 return Err(error.into());
             }
         };
-        Ok(Self { run, writer, clock, stop, drain, progress, devices, run_started_ns, fleet, company, failure: None })
+        Ok(Self {
+            run,
+            writer,
+            clock,
+            stop,
+            drain,
+            progress,
+            devices,
+            run_started_ns,
+            fleet,
+            company,
+            push,
+            failure: None,
+        })
     }
 
     /// Writes down which production the load is made like.
@@ -151,13 +170,17 @@ impl Recording {
         // A killed run is read back from its intervals, which need a step to belong to.
         self.run.steps.push(begun(plan, &self.run.parameters));
         let mut unwritten = self.writer.update(&self.run).err();
-        let (writer, progress) = (&mut self.writer, &self.progress);
+        let (writer, progress, push) = (&mut self.writer, &self.progress, &self.push);
         let mut on_interval = |interval: &record::Interval| {
             // Kept before it is reported: what the user has seen is there even if the next instant kills us.
             if let Err(error) = writer.append(interval) {
                 unwritten.get_or_insert(error);
             }
             progress.interval(interval);
+            if let Some(push) = push {
+                push.interval(interval);
+                push.trouble().into_iter().for_each(|trouble| progress.note(&trouble));
+            }
             Supervisor::of_this_process().into_iter().for_each(|supervisor| supervisor.second(interval));
         };
         let (clock, stop, mut late) = (self.clock, &self.stop, None);
@@ -208,6 +231,7 @@ impl Recording {
         unwritten = unwritten.or(unkept);
         self.run.steps.push(step);
         notes.into_iter().for_each(|note| self.note(note));
+        self.push.iter().for_each(|push| push.step(&self.run));
         let parted = self.note_meeting(met);
         if let Some(late_ns) = outcome.late_ns {
             self.note_start(&plan.label, late_ns);
@@ -463,20 +487,23 @@ impl Recording {
     /// Writes down how it ended. `steps_wanted` is how many a whole run has.
     pub(super) fn end(mut self, steps_wanted: usize) -> Recorded {
         self.progress.end();
-        let Self { mut run, mut writer, company, .. } = self;
+        let Self { mut run, mut writer, company, push, .. } = self;
         run.ended_at = Some(now());
         if run.outcome == Outcome::Unfinished {
             let cut_short =
                 run.steps.len() < steps_wanted || run.steps.iter().any(|step| step.outcome == Outcome::Interrupted);
             run.outcome = if cut_short { Outcome::Interrupted } else { Outcome::Completed };
         }
-        if let Some(company) = company {
+        if company.is_some() || push.is_some() {
             // A launcher that ends all parts gives them little time: what was measured is kept before others are waited for.
             if let Err(error) = writer.update(&run) {
                 self.failure.get_or_insert(not_kept(error));
             }
-            part_from(company, &mut run);
         }
+        company.into_iter().for_each(|company| part_from(company, &mut run));
+        let undelivered = push.map_or_else(Vec::new, |push| push.end(&run));
+        undelivered.iter().for_each(say::note);
+        run.notes.extend(undelivered);
         let directory = writer.directory().to_owned();
         if let Err(error) = writer.finish(&run) {
             self.failure.get_or_insert(not_kept(error));

@@ -153,7 +153,8 @@ pub(super) fn run_with<'a>(
 ) -> Result<Exit, Failure> {
     let outline = work.outline();
     if outline.keeping.dry_run {
-        let described = work.described()?;
+        let sent_to = outline.keeping.push.destinations()?.addresses();
+        let described = work.described()?.facts("send to", sent_to);
         let described = outline.joined.iter().fold(described, DryRun::part);
         return described.print(outline.time, outline.is_simulated);
     }

@@ -40,6 +40,7 @@ mod place;
 mod platforms;
 mod postgres;
 mod probe;
+mod push;
 mod serve;
 mod servers;
 mod shells;

@@ -382,9 +382,72 @@ fn the_metrics_of_a_run_grow_and_end_with_it() {
     assert_eq!(served.get("/metrics?run=x").status, 400);
 }
 
+/// Prometheus with a directory of its own.
+pub(crate) struct Prometheus<'a> {
+    served: Served,
+    place: &'a Place,
+}
+
+impl<'a> Prometheus<'a> {
+    /// Whether it is installed.
+    pub(crate) fn is_installed() -> bool {
+        Command::new("prometheus").arg("--version").output().is_ok()
+    }
+
+    pub(crate) fn start(place: &'a Place, config: &str, more: &[&str]) -> Self {
+        place.write("prometheus.yml", config);
+        let log = || std::fs::read_to_string(place.path("prometheus.log")).unwrap_or_default();
+        let start = |_| {
+            let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+            let child = Command::new("prometheus")
+                .args([format!("--config.file={}", place.path("prometheus.yml").display())])
+                .args([format!("--storage.tsdb.path={}", place.path("series").display())])
+                .args([format!("--web.listen-address=127.0.0.1:{port}")])
+                .args(more)
+                .stdout(Stdio::null())
+                .stderr(std::fs::File::create(place.path("prometheus.log")).unwrap())
+                .spawn()
+                .unwrap();
+            let mut started = Served { child, address: format!("127.0.0.1:{port}") };
+            // Another process may take the port before it does, and then it ends.
+            let mut has_ended = || started.child.try_wait().unwrap().is_some();
+            wait_until("Prometheus is ready", || {
+                has_ended() || log().contains("Server is ready to receive web requests")
+            });
+            (!has_ended()).then_some(started)
+        };
+        let served = (0..3).find_map(start).unwrap_or_else(|| panic!("Prometheus does not start: {}", log()));
+        Self { served, place }
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        &self.served.address
+    }
+
+    /// The first value of a query, as soon as there is one.
+    pub(crate) fn ask(&self, query: &str) -> f64 {
+        let begun = Instant::now();
+        loop {
+            let log = || std::fs::read_to_string(self.place.path("prometheus.log")).unwrap_or_default();
+            assert!(begun.elapsed() < Duration::from_secs(120), "Prometheus has no {query}: {}", log());
+            std::thread::sleep(Duration::from_millis(200));
+            if TcpStream::connect(self.address()).is_err() {
+                continue;
+            }
+            let reply = self.served.ask("GET", &format!("/api/v1/query?query={query}"), "");
+            // Long answers come in pieces; the document stands between their lengths.
+            let (from, to) = (reply.body.find('{').unwrap_or(0), reply.body.rfind('}').map_or(0, |at| at + 1));
+            let answer: serde_json::Value = serde_json::from_str(&reply.body[from..to]).unwrap_or_default();
+            if let Some(value) = answer["data"]["result"][0]["value"][1].as_str() {
+                return value.parse::<f64>().unwrap();
+            }
+        }
+    }
+}
+
 #[test]
 fn prometheus_scrapes_the_metrics_of_a_run() {
-    if Command::new("prometheus").arg("--version").output().is_err() {
+    if !Prometheus::is_installed() {
         return skip("prometheus is not installed");
     }
     let place = Place::new();
@@ -394,40 +457,8 @@ fn prometheus_scrapes_the_metrics_of_a_run() {
         "scrape_configs:\n- job_name: plimsoll\n  scrape_interval: 1s\n  static_configs:\n  - targets: ['{}']\n",
         served.address
     );
-    place.write("prometheus.yml", &config);
-    let log = || std::fs::read_to_string(place.path("prometheus.log")).unwrap_or_default();
-    let start = |_| {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let child = Command::new("prometheus")
-            .args([format!("--config.file={}", place.path("prometheus.yml").display())])
-            .args([format!("--storage.tsdb.path={}", place.path("series").display())])
-            .args([format!("--web.listen-address=127.0.0.1:{port}")])
-            .stdout(Stdio::null())
-            .stderr(std::fs::File::create(place.path("prometheus.log")).unwrap())
-            .spawn()
-            .unwrap();
-        let mut started = Served { child, address: format!("127.0.0.1:{port}") };
-        // Another process may take the port before it does, and then it ends.
-        let mut has_ended = || started.child.try_wait().unwrap().is_some();
-        wait_until("Prometheus is ready", || has_ended() || log().contains("Server is ready to receive web requests"));
-        (!has_ended()).then_some(started)
-    };
-    let prometheus = (0..3).find_map(start).unwrap_or_else(|| panic!("Prometheus does not start: {}", log()));
-    let begun = Instant::now();
-    let ask = |query: &str| loop {
-        assert!(begun.elapsed() < Duration::from_secs(120), "Prometheus has no {query}: {}", log());
-        std::thread::sleep(Duration::from_millis(200));
-        if TcpStream::connect(&prometheus.address).is_err() {
-            continue;
-        }
-        let reply = prometheus.ask("GET", &format!("/api/v1/query?query={query}"), "");
-        // Long answers come in pieces; the document stands between their lengths.
-        let (from, to) = (reply.body.find('{').unwrap_or(0), reply.body.rfind('}').map_or(0, |at| at + 1));
-        let answer: serde_json::Value = serde_json::from_str(&reply.body[from..to]).unwrap_or_default();
-        if let Some(value) = answer["data"]["result"][0]["value"][1].as_str() {
-            return value.parse::<f64>().unwrap();
-        }
-    };
+    let prometheus = Prometheus::start(&place, &config, &[]);
+    let ask = |query: &str| prometheus.ask(query);
     assert!(ask("plimsoll_operations_total") > 0.0);
     assert!((ask("plimsoll_run_info") - 1.0).abs() < f64::EPSILON);
     // Storage that takes 200 us and has four places never answers sooner.

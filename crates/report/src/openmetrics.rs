@@ -1,4 +1,4 @@
-//! Runs that go on, as OpenMetrics text for Prometheus and whatever else reads that.
+//! Runs that go on, as families of metrics: OpenMetrics text for Prometheus and whatever else reads that, and what `push` sends.
 //!
 //! Counts and histograms grow from the start of a run's load, warm-up included: a scraper takes differences itself. Names follow the
 //! convention: base units, `_total` for counts, the unit in the name. The format is OpenMetrics 1.0
@@ -7,8 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 
+use analysis::Figures;
 use model::record::store::Summary;
-use model::record::{Counters, CpuTime, DeviceStats, Histogram, Interval, Metric, POWER_OF_TWO_BOUNDS};
+use model::record::{Counters, CpuTime, DeviceStats, Histogram, Interval, Metric, POWER_OF_TWO_BOUNDS, Step, Workload};
 
 /// The media type of the text.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -67,73 +68,247 @@ const DEVICES: [OfDevice; 4] = [
     (Metric::DeviceWriteMegabytes, |device| device.write_bytes),
 ];
 
-/// The whole text of these runs, with the key by which the server knows each.
-pub fn text(runs: &[(&str, &Summary, &SoFar)]) -> String {
-    let mut out = Text(String::new());
-    out.family("run", "info", "A run in progress: its name, its workload, its target, and its tags");
-    for (key, summary, _) in runs {
-        let mut labels = vec![("run".to_owned(), (*key).to_owned())];
-        let own = [("name", summary.name.as_str()), ("workload", summary.workload.name()), ("target", &summary.target)];
-        labels.extend(own.map(|(name, value)| (name.to_owned(), value.to_owned())));
+/// A name and its value.
+pub type Label = (String, String);
+
+/// What the values of a family are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Labels that say something; the value is always 1.
+    Info,
+    /// It rises and falls.
+    Gauge,
+    /// It only rises.
+    Counter,
+    /// Times in buckets, which only rise.
+    Histogram,
+}
+
+/// A metric of runs, with its values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Family {
+    /// Its name, without the ending of its kind.
+    pub name: String,
+    /// What its values are.
+    pub kind: Kind,
+    /// What it counts, in a sentence without a full stop.
+    pub help: String,
+    /// Its values, each by its labels.
+    pub points: Vec<(Vec<Label>, Value)>,
+}
+
+/// A value of a family.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// A number.
+    Number(f64),
+    /// Times, in seconds.
+    Times(Times),
+}
+
+/// Times in buckets of powers of two microseconds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Times {
+    /// How many are in each bucket; the last one has no upper bound.
+    pub counts: [u64; POWER_OF_TWO_BOUNDS + 1],
+    /// Their sum in seconds, where it is known.
+    pub sum_s: Option<f64>,
+}
+
+impl Times {
+    fn of(histogram: &Histogram) -> Self {
+        Self {
+            counts: histogram.power_of_two_us().map(|count| count.unwrap_or(0)),
+            sum_s: histogram.total_ns().map(|total_ns| total_ns as f64 / NS_PER_S),
+        }
+    }
+
+    /// The upper bounds of all buckets but the last, in seconds. A bound is exclusive in wait tables and inclusive here; times are whole
+    /// nanoseconds, and one that is exactly a bound counts in the next bucket.
+    pub fn bounds_s() -> [f64; POWER_OF_TWO_BOUNDS] {
+        std::array::from_fn(|bucket| (1_u64 << bucket) as f64 / 1e6)
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+}
+
+impl Family {
+    fn new(name: &str, kind: Kind, help: &str, points: Vec<(Vec<Label>, Value)>) -> Self {
+        let mut help = help.to_owned();
+        if let Some(first) = help.get_mut(..1) {
+            first.make_ascii_uppercase();
+        }
+        Self { name: format!("plimsoll_{name}"), kind, help, points }
+    }
+
+    /// The base unit of its values, if its name ends in one.
+    pub fn unit(&self) -> Option<&'static str> {
+        ["seconds", "bytes"].into_iter().find(|unit| self.name.ends_with(&format!("_{unit}")))
+    }
+
+    /// Its values as samples of plain numbers: name, labels, value. A histogram is its buckets, its count and its sum.
+    pub fn samples(&self) -> Vec<(String, Vec<Label>, f64)> {
+        let named = |ending: &str| format!("{}{ending}", self.name);
+        let mut samples = Vec::new();
+        for (labels, value) in &self.points {
+            match value {
+                Value::Number(value) => {
+                    let ending = match self.kind {
+                        Kind::Info => "_info",
+                        Kind::Counter => "_total",
+                        Kind::Gauge | Kind::Histogram => "",
+                    };
+                    samples.push((named(ending), labels.clone(), *value));
+                }
+                Value::Times(times) => {
+                    let bounds = Times::bounds_s().map(|bound| bound.to_string());
+                    let mut below = 0;
+                    for (bound, count) in bounds.into_iter().chain(["+Inf".to_owned()]).zip(times.counts) {
+                        below += count;
+                        let labels = labels.iter().cloned().chain([("le".to_owned(), bound)]).collect();
+                        samples.push((named("_bucket"), labels, below as f64));
+                    }
+                    samples.push((named("_count"), labels.clone(), below as f64));
+                    samples.extend(times.sum_s.map(|sum_s| (named("_sum"), labels.clone(), sum_s)));
+                }
+            }
+        }
+        samples
+    }
+}
+
+/// What is known of a run in progress besides what it counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// What distinguishes it from others in the same place.
+    pub key: String,
+    /// What it is: its name, its workload, its target, and its tags.
+    pub labels: Vec<Label>,
+}
+
+impl Identity {
+    /// Of a run that is named so; a label has letters, digits and `_` only.
+    pub fn new(key: &str, name: &str, workload: Workload, target: &str, tags: &BTreeMap<String, String>) -> Self {
+        let own = [("name", name), ("workload", workload.name()), ("target", target)];
+        let mut labels: Vec<Label> = own.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
         let mut names = BTreeSet::new();
-        for (tag, value) in &summary.tags {
+        for (tag, value) in tags {
             let name = label_name(tag);
             // Two tags that differ only in what a label cannot have: the first one counts.
             if names.insert(name.clone()) {
                 labels.push((name, value.clone()));
             }
         }
-        out.sample("run_info", &labels, 1.0);
+        Self { key: key.to_owned(), labels }
     }
-    let run = |key: &str| vec![("run".to_owned(), key.to_owned())];
-    let labelled = |key: &str, name: &str, value: &str| {
-        let mut labels = run(key);
-        labels.push((name.to_owned(), value.to_owned()));
-        labels
-    };
-    out.family("step", "gauge", "Number of the step that is under load, from 1");
-    runs.iter().for_each(|(key, _, so_far)| out.sample("step", &run(key), f64::from(so_far.step) + 1.0));
-    out.family("warmup", "gauge", "1 while a step warms up, 0 in its window");
-    runs.iter().for_each(|(key, _, so_far)| out.sample("warmup", &run(key), f64::from(u8::from(so_far.is_warmup))));
-    out.family("loaded_seconds", "counter", "Time under load");
-    runs.iter().for_each(|(key, _, so_far)| {
-        out.sample("loaded_seconds_total", &run(key), so_far.loaded_ns as f64 / NS_PER_S);
-    });
+
+    fn with(&self, more: &[(&str, &str)]) -> Vec<Label> {
+        let own = [("run", self.key.as_str())];
+        own.iter().chain(more).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+}
+
+/// All that is known of runs in progress.
+pub fn families(runs: &[(Identity, &SoFar)]) -> Vec<Family> {
+    let number = |run: &Identity, value: f64| (run.with(&[]), Value::Number(value));
+    let of_each = |value: &dyn Fn(&SoFar) -> f64| runs.iter().map(|(run, so_far)| number(run, value(so_far))).collect();
+    let named = |run: &Identity| run.with(&[]).into_iter().chain(run.labels.iter().cloned()).collect();
+    let infos = runs.iter().map(|(run, _)| (named(run), Value::Number(1.0)));
+    let mut families = vec![
+        Family::new(
+            "run",
+            Kind::Info,
+            "A run in progress: its name, its workload, its target, and its tags",
+            infos.collect(),
+        ),
+        Family::new(
+            "step",
+            Kind::Gauge,
+            "Number of the step that is under load, from 1",
+            of_each(&|so_far| f64::from(so_far.step) + 1.0),
+        ),
+        Family::new(
+            "warmup",
+            Kind::Gauge,
+            "1 while a step warms up, 0 in its window",
+            of_each(&|so_far| f64::from(u8::from(so_far.is_warmup))),
+        ),
+        Family::new(
+            "loaded_seconds",
+            Kind::Counter,
+            "Time under load",
+            of_each(&|so_far| so_far.loaded_ns as f64 / NS_PER_S),
+        ),
+    ];
     for metric in Metric::COUNTED {
-        let of = |so_far: &SoFar| metric.count(&so_far.counters);
-        let known: Vec<_> = runs.iter().filter_map(|(key, _, so_far)| Some((*key, of(so_far)?))).collect();
+        let known = runs.iter().filter_map(|(run, so_far)| Some(number(run, metric.count(&so_far.counters)? as f64)));
+        let known: Vec<_> = known.collect();
         if !known.is_empty() {
-            let name = metric.count_name();
-            out.family(&name, "counter", metric.meaning());
-            known.iter().for_each(|(key, value)| out.sample(&format!("{name}_total"), &run(key), *value as f64));
+            families.push(Family::new(&metric.count_name(), Kind::Counter, metric.meaning(), known));
         }
     }
-    out.family("process_cpu_seconds", "counter", "Processor time of the load generator, and of an engine inside it");
-    for (key, _, so_far) in runs {
-        for (mode, ns) in so_far.process_cpu.iter().flat_map(|cpu| [("user", cpu.user_ns), ("system", cpu.system_ns)]) {
-            out.sample("process_cpu_seconds_total", &labelled(key, "mode", mode), ns as f64 / NS_PER_S);
-        }
-    }
+    let of_modes = runs.iter().flat_map(|(run, so_far)| {
+        let modes = so_far.process_cpu.into_iter().flat_map(|cpu| [("user", cpu.user_ns), ("system", cpu.system_ns)]);
+        modes.map(|(mode, ns)| (run.with(&[("mode", mode)]), Value::Number(ns as f64 / NS_PER_S)))
+    });
+    let cpu = "Processor time of the load generator, and of an engine inside it";
+    families.push(Family::new("process_cpu_seconds", Kind::Counter, cpu, of_modes.collect()));
     let mut of_devices = |name: &str, help: &str, of: &dyn Fn(&DeviceStats) -> f64| {
-        out.family(name, "counter", help);
-        for (key, _, so_far) in runs {
-            for (device, stats) in &so_far.devices {
-                out.sample(&format!("{name}_total"), &labelled(key, "device", device), of(stats));
-            }
-        }
+        let points = runs.iter().flat_map(|(run, so_far)| {
+            let each = so_far.devices.iter();
+            each.map(|(device, stats)| (run.with(&[("device", device)]), Value::Number(of(stats))))
+        });
+        families.push(Family::new(name, Kind::Counter, help, points.collect()));
     };
     for (metric, of) in DEVICES {
         of_devices(&metric.count_name(), metric.meaning(), &|device| of(device) as f64);
     }
     of_devices("device_busy_seconds", Metric::DeviceBusy.meaning(), &|device| device.busy_ns as f64 / NS_PER_S);
-    out.family("response_seconds", "histogram", "Response time of operations, from due to finished");
-    runs.iter().for_each(|(key, _, so_far)| out.histogram("response_seconds", &run(key), &so_far.response));
-    out.family("wait_seconds", "histogram", "Waits that ended, by event");
-    for (key, _, so_far) in runs {
-        for (event, waits) in &so_far.waits {
-            out.histogram("wait_seconds", &labelled(key, "event", event), waits);
-        }
+    let responses = runs.iter().map(|(run, so_far)| (run.with(&[]), Value::Times(Times::of(&so_far.response))));
+    let response = "Response time of operations, from due to finished";
+    families.push(Family::new("response_seconds", Kind::Histogram, response, responses.collect()));
+    let waits = runs.iter().flat_map(|(run, so_far)| {
+        let each = so_far.waits.iter();
+        each.map(|(event, waits)| (run.with(&[("event", event)]), Value::Times(Times::of(waits))))
+    });
+    families.push(Family::new("wait_seconds", Kind::Histogram, "Waits that ended, by event", waits.collect()));
+    families
+}
+
+/// Quantiles of response times of a finished step.
+const QUANTILES: [(&str, f64); 4] = [("0.5", 0.5), ("0.95", 0.95), ("0.99", 0.99), ("0.999", 0.999)];
+
+/// What a finished step came to: each metric that it has, and its response times.
+pub fn of_step(run: &Identity, step: &Step) -> Vec<Family> {
+    let figures = Figures(step);
+    let labels = || run.with(&[("step", &step.label)]);
+    let known = Metric::ALL.iter().filter_map(|metric| Some((metric, figures.value(*metric)?)));
+    let mut families: Vec<Family> = known
+        .map(|(metric, value)| {
+            let name = format!("step_{}", metric.key());
+            Family::new(&name, Kind::Gauge, metric.meaning(), vec![(labels(), Value::Number(value))])
+        })
+        .collect();
+    if let Some(response) = figures.response() {
+        let points = QUANTILES.iter().filter_map(|(name, quantile)| {
+            let seconds = response.quantile_ns(*quantile)? as f64 / NS_PER_S;
+            Some((run.with(&[("step", &step.label), ("quantile", name)]), Value::Number(seconds)))
+        });
+        let help = "Response time of operations in the window of a finished step";
+        families.push(Family::new("step_response_seconds", Kind::Gauge, help, points.collect()));
     }
+    families
+}
+
+/// The whole text of these runs, with the key by which the server knows each.
+pub fn text(runs: &[(&str, &Summary, &SoFar)]) -> String {
+    let identity = |key: &str, run: &Summary| Identity::new(key, &run.name, run.workload, &run.target, &run.tags);
+    let runs: Vec<_> = runs.iter().map(|(key, summary, so_far)| (identity(key, summary), *so_far)).collect();
+    let mut out = Text(String::new());
+    families(&runs).iter().for_each(|family| out.family(family));
     out.0.push_str("# EOF\n");
     out.0
 }
@@ -146,40 +321,21 @@ impl Text {
         self.0.write_fmt(text).expect("writing to a string does not fail");
     }
 
-    fn family(&mut self, name: &str, kind: &str, help: &str) {
-        self.add(format_args!("# TYPE plimsoll_{name} {kind}\n"));
-        if let Some(unit) = ["seconds", "bytes"].iter().find(|unit| name.ends_with(&format!("_{unit}"))) {
-            self.add(format_args!("# UNIT plimsoll_{name} {unit}\n"));
-        }
-        let mut help = help.to_owned();
-        if let Some(first) = help.get_mut(..1) {
-            first.make_ascii_uppercase();
-        }
-        self.add(format_args!("# HELP plimsoll_{name} {help}.\n"));
-    }
-
-    fn sample(&mut self, name: &str, labels: &[(String, String)], value: f64) {
-        let labels: Vec<String> = labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
-        self.add(format_args!("plimsoll_{name}{{{}}} {value}\n", labels.join(",")));
-    }
-
-    /// A histogram in buckets of powers of two microseconds. A bucket's bound is exclusive in wait tables and inclusive here; times
-    /// are whole nanoseconds, and one that is exactly a bound counts in the next bucket.
-    fn histogram(&mut self, name: &str, labels: &[(String, String)], histogram: &Histogram) {
-        let mut below = 0;
-        for (bucket, count) in histogram.power_of_two_us().into_iter().enumerate() {
-            below += count.unwrap_or(0);
-            let bound = match bucket {
-                POWER_OF_TWO_BOUNDS => "+Inf".to_owned(),
-                bucket => ((1_u64 << bucket) as f64 / 1e6).to_string(),
-            };
-            let mut labels = labels.to_vec();
-            labels.push(("le".to_owned(), bound));
-            self.sample(&format!("{name}_bucket"), &labels, below as f64);
-        }
-        self.sample(&format!("{name}_count"), labels, histogram.count() as f64);
-        if let Some(total_ns) = histogram.total_ns() {
-            self.sample(&format!("{name}_sum"), labels, total_ns as f64 / NS_PER_S);
+    fn family(&mut self, family: &Family) {
+        let kind = match family.kind {
+            Kind::Info => "info",
+            Kind::Gauge => "gauge",
+            Kind::Counter => "counter",
+            Kind::Histogram => "histogram",
+        };
+        let Family { name, help, .. } = family;
+        self.add(format_args!("# TYPE {name} {kind}\n"));
+        family.unit().into_iter().for_each(|unit| self.add(format_args!("# UNIT {name} {unit}\n")));
+        self.add(format_args!("# HELP {name} {help}.\n"));
+        for (name, labels, value) in family.samples() {
+            let quoted = labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value)));
+            let labels: Vec<String> = quoted.collect();
+            self.add(format_args!("{name}{{{}}} {value}\n", labels.join(",")));
         }
     }
 }

@@ -74,6 +74,8 @@ pub(in crate::cli) struct Given<'a> {
     pub(in crate::cli) duration: Option<Nanos>,
     pub(in crate::cli) warmup: Option<Nanos>,
     pub(in crate::cli) tags: &'a [Tag],
+    /// Flags that name where each run is sent.
+    pub(in crate::cli) push: Vec<String>,
     pub(in crate::cli) runs: &'a Path,
 }
 
@@ -172,6 +174,7 @@ fn load(letter: char, words: &[OsString], given: &Given<'_>) -> Result<Load, Fai
     given.warmup.into_iter().for_each(|time| add("--warmup", typed_time(time).into()));
     given.tags.iter().for_each(|tag| add("--tag", tag.to_string().into()));
     add("--runs", given.runs.into());
+    load.arguments.extend(given.push.iter().map(OsString::from));
     Ok(load)
 }
 

@@ -108,6 +108,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         duration: arguments.duration.map(|Seconds(duration)| duration),
         warmup: arguments.warmup.map(|Seconds(warmup)| warmup),
         tags: &arguments.keeping.tags,
+        push: arguments.keeping.push.flags(),
         runs: store.path(),
     };
     let (loads, measured) = match loads::read(&arguments.words, &given)? {
