@@ -17,7 +17,7 @@ use model::config::{
 use model::record::Run;
 use model::record::store::{self, Store};
 use model::units::{Nanos, UnitError};
-use push::{Destinations, PushError};
+use push::{Destinations, Push, PushError};
 use targets::block::safety::Permission;
 use targets::io::IoEngine;
 
@@ -337,10 +337,21 @@ pub(super) struct PushArgs {
 }
 
 impl PushArgs {
-    /// What they and the environment say.
-    pub(super) fn destinations(&self) -> Result<Destinations, PushError> {
-        let variable = |name: &str| std::env::var(name).ok();
+    /// What they and the environment say. Text that is not UTF-8 is not lost, so that it is refused.
+    fn destinations(&self) -> Result<Destinations, PushError> {
+        let variable = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
         Destinations::of(self.otlp.as_deref(), self.remote_write.as_deref(), &variable)
+    }
+
+    /// The addresses, if all that they name can be used. To be asked before anything is opened or made.
+    pub(super) fn check(&self) -> Result<Vec<String>, PushError> {
+        self.destinations()?.check()
+    }
+
+    /// Begins to send a run, if it is to be sent anywhere.
+    pub(super) fn begin(&self, run: &Run, is_simulated: bool) -> Result<Option<Push>, PushError> {
+        let to = self.destinations()?;
+        (!to.is_empty()).then(|| Push::begin(&to, run, is_simulated)).transpose()
     }
 
     /// The same flags for another process.

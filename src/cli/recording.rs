@@ -1,6 +1,7 @@
 //! A run as it is made: written down from before its first step to its end, whatever ends it, and reported.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::arguments::Format;
 use super::exit::{Exit, Failure};
@@ -30,6 +31,10 @@ use targets::{TargetError, TargetFor};
 /// What to do about a part that was not ready in time.
 const LATE_HINT: &str =
     "give parts more time before the start, and between steps: a later `--start-at`, a longer `--step-gap`";
+
+/// How long the end of a run waits for monitoring, and how long where its user has wanted an end.
+const PATIENT: Duration = Duration::from_secs(10);
+const HURRIED: Duration = Duration::from_secs(2);
 
 /// A run that is being made.
 pub(super) struct Recording {
@@ -112,7 +117,7 @@ impl Recording {
         let (store, clock, fleet) = (outline.keeping.runs.store(), landing.clock, outline.joined.clone());
         let drain = outline.keeping.drain.0;
         fleet.iter().try_for_each(|fleet| fleet.check(clock))?;
-        let destinations = outline.keeping.push.destinations()?;
+        let push = outline.keeping.push.clone();
         let devices = environment::devices_below_all(&landing.paths);
         let run_started_ns = clock.now_ns();
         fleet.iter().flat_map(Joined::notes).for_each(|note| progress.note(&note));
@@ -124,8 +129,6 @@ impl Recording {
         let stop = interrupt.stop().clone();
         let met = fleet.as_ref().map_or(Ok(None), |fleet| fleet.meet(&stop));
         let company = met.inspect_err(|_| progress.end())?;
-        let push = (!destinations.is_empty()).then(|| Push::begin(&destinations, &run)).transpose();
-        let push = push.inspect_err(|_| progress.end())?;
         let writer = match RunWriter::create(&store, &run) {
             Ok(writer) => writer,
             Err(error) => {
@@ -133,6 +136,7 @@ impl Recording {
                 return Err(error.into());
             }
         };
+        let push = push.begin(&run, clock.is_simulated()).inspect_err(|_| progress.end())?;
         Ok(Self {
             run,
             writer,
@@ -179,7 +183,7 @@ impl Recording {
             progress.interval(interval);
             if let Some(push) = push {
                 push.interval(interval);
-                push.trouble().into_iter().for_each(|trouble| progress.note(&trouble));
+                push.troubles().iter().for_each(|trouble| progress.note(trouble));
             }
             Supervisor::of_this_process().into_iter().for_each(|supervisor| supervisor.second(interval));
         };
@@ -501,7 +505,9 @@ impl Recording {
             }
         }
         company.into_iter().for_each(|company| part_from(company, &mut run));
-        let undelivered = push.map_or_else(Vec::new, |push| push.end(&run));
+        let patience = if self.stop.is_asked() { HURRIED } else { PATIENT };
+        let waits = || say::note("waiting for monitoring to take what is left");
+        let undelivered = push.map_or_else(Vec::new, |push| push.end(&run, patience, &waits));
         undelivered.iter().for_each(say::note);
         run.notes.extend(undelivered);
         let directory = writer.directory().to_owned();

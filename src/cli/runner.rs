@@ -152,8 +152,8 @@ pub(super) fn run_with<'a>(
     report: impl FnOnce(Recorded, &Outline<'a>, &Interrupt) -> Result<Exit, Failure>,
 ) -> Result<Exit, Failure> {
     let outline = work.outline();
+    let sent_to = outline.keeping.push.check()?;
     if outline.keeping.dry_run {
-        let sent_to = outline.keeping.push.destinations()?.addresses();
         let described = work.described()?.facts("send to", sent_to);
         let described = outline.joined.iter().fold(described, DryRun::part);
         return described.print(outline.time, outline.is_simulated);

@@ -1,5 +1,6 @@
 //! Where runs are sent, as flags and the environment say, and what was delivered there.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -66,10 +67,12 @@ impl Destinations {
         self.otlp.is_none() && self.remote_write.is_none()
     }
 
-    /// Addresses, as a person reads them.
-    pub fn addresses(&self) -> Vec<String> {
-        let of_otlp = self.otlp.iter().flat_map(|otlp| [otlp.metrics.0.to_string(), otlp.traces.0.to_string()]);
-        of_otlp.chain(self.remote_write.iter().map(|to| to.url.to_string())).collect()
+    /// The addresses, as a person reads them.
+    ///
+    /// # Errors
+    /// If one of them cannot be set up, such as by a certificate that cannot be read.
+    pub fn check(&self) -> Result<Vec<String>, PushError> {
+        Ok(self.open()?.iter().map(Sending::address).collect())
     }
 
     /// Time between two requests, where the environment has one.
@@ -80,15 +83,15 @@ impl Destinations {
     pub(super) fn open(&self) -> Result<Vec<Sending>, PushError> {
         let mut all = Vec::new();
         if let Some(Otlp { metrics, traces, encoding, timeout, certificate, resource }) = &self.otlp {
-            let each = [(Message::Metrics(resource.clone()), metrics), (Message::Traces(resource.clone()), traces)];
-            for (message, (url, headers)) in each {
+            let each = [(Protocol::Metrics(resource.clone()), metrics), (Protocol::Traces(resource.clone()), traces)];
+            for (protocol, (url, headers)) in each {
                 let endpoint = Endpoint::new(url.clone(), headers.clone(), *encoding, *timeout, certificate.as_ref())?;
-                all.push(Sending::new(message, endpoint));
+                all.push(Sending::new(protocol, endpoint));
             }
         }
         if let Some(RemoteWrite { url, headers }) = &self.remote_write {
             let endpoint = Endpoint::new(url.clone(), headers.clone(), Encoding::Snappy, TIMEOUT, None)?;
-            all.push(Sending::new(Message::RemoteWrite, endpoint));
+            all.push(Sending::new(Protocol::RemoteWrite, endpoint));
         }
         Ok(all)
     }
@@ -96,11 +99,6 @@ impl Destinations {
 
 impl Otlp {
     fn of(url: &str, variables: Variables<'_>) -> Result<Self, PushError> {
-        for variable in ["OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL"] {
-            if let Some(protocol) = variables(variable).filter(|protocol| protocol.trim() != "http/protobuf") {
-                return Err(PushError::Protocol { variable, protocol: shown(&protocol).into_owned() });
-            }
-        }
         let of_variable =
             |variable: &str| variables(variable).map(|url| Url::parse(variable, OF_OTLP, &url)).transpose();
         let base = if url.trim().is_empty() {
@@ -108,12 +106,23 @@ impl Otlp {
         } else {
             Url::parse("--otlp", OF_OTLP, url)?
         };
-        // The flag comes before all variables. A variable of one kind has the whole address.
+        // The flag comes before all variables of addresses. One of a kind of signals has the whole address.
         let is_by_variable = url.trim().is_empty();
         let of_kind = |variable: &str, path: &str| {
             let own = if is_by_variable { of_variable(variable)? } else { None };
             Ok::<Url, PushError>(own.unwrap_or_else(|| base.and(path)))
         };
+        // Ports differ by protocol, so that of another one cannot be used; an address that is typed is one of HTTP.
+        for of_signal in ["OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"] {
+            let known = [of_signal, "OTEL_EXPORTER_OTLP_PROTOCOL"]
+                .into_iter()
+                .find_map(|variable| Some((variable, variables(variable)?)));
+            if let Some((variable, protocol)) = known.filter(|(_, protocol)| protocol.trim() != "http/protobuf")
+                && is_by_variable
+            {
+                return Err(PushError::Protocol { variable, protocol: shown(&protocol).into_owned() });
+            }
+        }
         let headers = |variable: &'static str| match headers(variables, variable)? {
             Some(own) => Ok::<Headers, PushError>(own),
             None => Ok(headers(variables, OF_OTLP)?.unwrap_or_default()),
@@ -128,7 +137,8 @@ impl Otlp {
         };
         let of_service = variables("OTEL_SERVICE_NAME").map(|name| otlp::text("service.name", name.trim()));
         let given = pairs(variables, "OTEL_RESOURCE_ATTRIBUTES")?.unwrap_or_default();
-        let given = given.into_iter().filter(|(name, _)| of_service.is_none() || name != "service.name");
+        // The last one of a name counts, as it stands there only once.
+        let given: BTreeMap<String, String> = given.into_iter().chain(of_service).collect();
         Ok(Self {
             metrics: (
                 of_kind("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "/v1/metrics")?,
@@ -141,7 +151,7 @@ impl Otlp {
             encoding,
             timeout: milliseconds(variables, "OTEL_EXPORTER_OTLP_TIMEOUT")?.unwrap_or(TIMEOUT),
             certificate: variables("OTEL_EXPORTER_OTLP_CERTIFICATE").map(PathBuf::from),
-            resource: given.chain(of_service.clone()).collect(),
+            resource: given.into_iter().collect(),
         })
     }
 }
@@ -171,13 +181,17 @@ fn milliseconds(variables: Variables<'_>, variable: &'static str) -> Result<Opti
 fn headers(variables: Variables<'_>, variable: &'static str) -> Result<Option<Headers>, PushError> {
     let Some(pairs) = pairs(variables, variable)? else { return Ok(None) };
     let is_possible = |(name, value): &(String, String)| {
-        ureq::http::HeaderName::from_bytes(name.as_bytes()).is_ok() && ureq::http::HeaderValue::from_str(value).is_ok()
+        let is_own = ["content-type", "content-encoding", "content-length", "host"];
+        !is_own.contains(&name.to_ascii_lowercase().as_str())
+            && ureq::http::HeaderName::from_bytes(name.as_bytes()).is_ok()
+            && ureq::http::HeaderValue::from_str(value).is_ok()
     };
     if pairs.iter().all(is_possible) { Ok(Some(Headers(pairs))) } else { Err(no_pairs(variable)) }
 }
 
 fn no_pairs(variable: &'static str) -> PushError {
-    let (why, hint) = ("it is not a list of names and values", "write `name=value,name=value`");
+    let (why, hint) =
+        ("it is not a list of names and values, or has one that is set here", "write `name=value,name=value`");
     PushError::Variable { variable, why, hint }
 }
 
@@ -193,21 +207,36 @@ fn pairs(variables: Variables<'_>, variable: &'static str) -> Result<Option<Vec<
     parts.map(pair).collect::<Option<Vec<_>>>().map(Some).ok_or_else(|| no_pairs(variable))
 }
 
-/// What is sent to a destination.
+/// How messages are encoded.
 #[derive(Debug)]
-enum Message {
+enum Protocol {
     Metrics(Vec<Label>),
     Traces(Vec<Label>),
     RemoteWrite,
 }
 
+/// What one request has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// What the run counts.
+    Current,
+    /// Results of steps, and spans.
+    Results,
+    /// That what the run counts has ended.
+    Ends,
+}
+
 /// A destination, and what it has by now.
 #[derive(Debug)]
 pub(super) struct Sending {
-    message: Message,
+    protocol: Protocol,
     endpoint: Endpoint,
     /// Steps whose results it has accepted or refused for good.
     sent: usize,
+    /// Whether it knows that the run has ended.
+    knows_end: bool,
+    /// When values were sent last: no later ones may be older, or as old.
+    last_unix_ns: u64,
     requests: u64,
     failed: u64,
     lost_steps: usize,
@@ -219,47 +248,97 @@ pub(super) struct Sending {
 /// What came of a destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Delivery {
-    address: String,
+    pub(super) address: String,
     requests: u64,
     failed: u64,
     /// Steps whose results it does not have.
     lost_steps: usize,
+    /// Values of one request that it rejected, at most.
     rejected: i64,
     /// Why the last request failed; absent where it did not.
     last: Option<String>,
 }
 
+/// Values of one destination are at least so far apart: two of the same millisecond are not told apart.
+const APART_NS: u64 = 2_000_000;
+
 impl Sending {
-    fn new(message: Message, endpoint: Endpoint) -> Self {
-        Self { message, endpoint, sent: 0, requests: 0, failed: 0, lost_steps: 0, rejected: 0, last: None }
+    fn new(protocol: Protocol, endpoint: Endpoint) -> Self {
+        Self {
+            protocol,
+            endpoint,
+            sent: 0,
+            knows_end: false,
+            last_unix_ns: 0,
+            requests: 0,
+            failed: 0,
+            lost_steps: 0,
+            rejected: 0,
+            last: None,
+        }
+    }
+
+    /// Where it sends.
+    pub(super) fn address(&self) -> String {
+        self.endpoint.url.to_string()
     }
 
     /// Sends what it does not have yet; gives what is worth saying the first time that something is wrong.
     pub(super) fn send(&mut self, batch: &Batch<'_>) -> Option<String> {
         let all = batch.finished.len();
-        let batch = Batch { finished: &batch.finished[self.sent.min(all)..], ..*batch };
-        let (body, more): (Vec<u8>, &[(&str, &str)]) = match &self.message {
-            Message::Metrics(resource) => (otlp::metrics(&batch, resource), &[]),
-            Message::Traces(resource) => (otlp::spans(&batch, resource), &[]),
-            Message::RemoteWrite => (remote_write::request(&batch), &remote_write::HEADERS),
-        };
-        if body.is_empty() {
-            return None;
+        let now_unix_ns = batch.now_unix_ns.max(self.last_unix_ns.saturating_add(APART_NS));
+        // A second attempt at the end is not about what was accepted.
+        let is_new = !self.knows_end;
+        let parts = [(Part::Current, is_new), (Part::Results, true), (Part::Ends, is_new && batch.end.is_some())];
+        let mut trouble = None;
+        for (part, _) in parts.into_iter().filter(|(_, is_wanted)| *is_wanted) {
+            let finished = &batch.finished[self.sent.min(all)..];
+            let at = Batch { finished, now_unix_ns, ..*batch };
+            let (body, more): (Vec<u8>, &[(&str, &str)]) = match &self.protocol {
+                Protocol::Metrics(resource) => (otlp::metrics(&at, part, resource), &[]),
+                Protocol::Traces(resource) if part == Part::Results => (otlp::spans(&at, is_new, resource), &[]),
+                Protocol::Traces(_) => continue,
+                Protocol::RemoteWrite => (remote_write::request(&at, part), &remote_write::HEADERS),
+            };
+            if body.is_empty() {
+                continue;
+            }
+            self.last_unix_ns = now_unix_ns;
+            trouble = self.post(&body, more, part, all, batch).or(trouble);
+            if self.is_retryable() {
+                return trouble;
+            }
         }
+        (self.sent, self.knows_end) = (all, batch.end.is_some());
+        trouble
+    }
+
+    fn post(
+        &mut self,
+        body: &[u8],
+        more: &[(&str, &str)],
+        part: Part,
+        all: usize,
+        batch: &Batch<'_>,
+    ) -> Option<String> {
         self.requests += 1;
         let is_first = self.failed == 0 && self.rejected == 0;
-        match self.endpoint.post(&body, more) {
+        match self.endpoint.post(body, more, batch.end.map(|end| end.until)) {
             Ok(answer) => {
-                (self.sent, self.last) = (all, None);
-                let of_otlp = matches!(self.message, Message::Metrics(_) | Message::Traces(_));
+                self.last = None;
+                if part == Part::Results {
+                    self.sent = all;
+                }
+                let of_otlp = !matches!(self.protocol, Protocol::RemoteWrite);
                 let (rejected, why) = otlp::rejected(&answer).filter(|_| of_otlp)?;
-                self.rejected = self.rejected.saturating_add(rejected);
-                is_first.then(|| format!("{}: {rejected} values were rejected: {}", self.endpoint.url, shown(&why)))
+                self.rejected = self.rejected.max(rejected);
+                let why = self.endpoint.said(&why);
+                is_first.then(|| format!("{}: {rejected} values were rejected{why}", self.endpoint.url))
             }
             Err(refused) => {
                 self.failed += 1;
-                if !refused.is_for_now {
-                    self.lost_steps += all - self.sent;
+                if !refused.is_for_now && part == Part::Results {
+                    self.lost_steps += all - self.sent.min(all);
                     self.sent = all;
                 }
                 let words = format!("{}: {}; the run goes on", self.endpoint.url, refused.why);
@@ -277,7 +356,7 @@ impl Sending {
     /// What came of it, of a run with so many steps.
     pub(super) fn delivery(self, steps: usize) -> Delivery {
         Delivery {
-            address: self.endpoint.url.to_string(),
+            address: self.address(),
             requests: self.requests,
             failed: self.failed,
             lost_steps: self.lost_steps + (steps - self.sent.min(steps)),
@@ -296,13 +375,15 @@ impl Delivery {
             1 => "; the results of 1 step are not there".to_owned(),
             steps => format!("; the results of {steps} steps are not there"),
         };
+        let rejected = if *rejected > 0 { format!("; {rejected} values were rejected") } else { String::new() };
         match last {
-            Some(why) => {
-                Some(format!("{address}: {failed} of {requests} requests failed, the last one too ({why}){of_steps}"))
+            Some(why) => Some(format!(
+                "{address}: {failed} of {requests} requests failed, the last one too ({why}){of_steps}{rejected}"
+            )),
+            None if *lost_steps > 0 => {
+                Some(format!("{address}: {failed} of {requests} requests failed{of_steps}{rejected}"))
             }
-            None if *lost_steps > 0 => Some(format!("{address}: {failed} of {requests} requests failed{of_steps}")),
-            None if *rejected > 0 => Some(format!("{address}: {rejected} values were rejected")),
-            None => None,
+            None => Some(format!("{address}{}", rejected.replacen(';', ":", 1))).filter(|_| !rejected.is_empty()),
         }
     }
 }

@@ -3,30 +3,38 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use model::shown::shown;
 use model::units::Bytes;
+use ureq::Agent;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, TlsProvider, parse_pem};
-use ureq::{Agent, Body};
 
-/// Bytes of an answer that are read to say why a request was refused.
-const ANSWER: u64 = 300;
+/// Characters of an answer that are shown.
+const ANSWER: usize = 300;
+/// Bytes of an answer that are read.
+const MOST_ANSWER: u64 = 1 << 16;
+/// A request is given so much time in any case.
+const LEAST: Duration = Duration::from_millis(50);
+/// What names a secret in the query of an address.
+const SECRET: [&str; 6] = ["token", "key", "sig", "secret", "pass", "auth"];
 
 /// Why nothing can be sent.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 pub enum PushError {
     /// It is not an address of HTTP.
     #[error("{what}: `{url}` is not an address such as `http://localhost:4318`")]
-    #[diagnostic(help("write `http://` or `https://`, a host and, if need be, a port and a path"))]
+    #[diagnostic(help(
+        "write `http://` or `https://`, a host, a port and a path; `--otlp` without one stands before another flag"
+    ))]
     Address {
         /// The flag or variable that has it.
         what: String,
         /// What it has.
         url: String,
     },
-    /// It has a name and a password, or a query, which would be seen in lists of processes and kept with the run.
-    #[error("{what}: the address has a user name, a query or a fragment, which may be secret")]
+    /// It has a name and a password, or a key in its query, which would be seen in lists of processes and kept with the run.
+    #[error("{what}: the address has a user name, a fragment or a key, which may be secret")]
     #[diagnostic(help("put what proves who you are into `{variable}`, such as `Authorization=Bearer abc`"))]
     Secret {
         /// The flag or variable that has it.
@@ -63,6 +71,10 @@ pub enum PushError {
         /// Why.
         why: String,
     },
+    /// This machine trusts no certificate at all.
+    #[error("this machine has no root certificates, so that no server of `https` can be trusted")]
+    #[diagnostic(help("install them (`ca-certificates`), or name a file by OTEL_EXPORTER_OTLP_CERTIFICATE"))]
+    NoRoots,
     /// The kernel gave no thread.
     #[error("no thread to send to monitoring: {0}")]
     #[diagnostic(help("allow more threads, or leave `--otlp` and `--remote-write` out"))]
@@ -81,21 +93,30 @@ impl Url {
         let text = text.trim();
         let rest = ["http://", "https://"].iter().find_map(|scheme| text.strip_prefix(scheme));
         // A secret is not repeated, whatever else is wrong.
-        if text.contains(['@', '?', '#']) {
+        let (path, query) = text.split_once('?').unwrap_or((text, ""));
+        let query = query.to_ascii_lowercase();
+        if text.contains(['@', '#']) || SECRET.iter().any(|name| query.contains(name)) {
             return Err(secret());
         }
-        let host = rest.ok_or_else(bad)?.split('/').next().unwrap_or_default();
+        let host = rest.ok_or_else(bad)?.split(['/', '?']).next().unwrap_or_default();
         let uri: ureq::http::Uri = text.parse().map_err(|_| bad())?;
         let has_port = host.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
-        if host.is_empty() || uri.host().is_none_or(str::is_empty) || has_port && uri.port_u16().is_none() {
+        if path.is_empty()
+            || host.is_empty()
+            || uri.host().is_none_or(str::is_empty)
+            || has_port && uri.port_u16().is_none()
+        {
             return Err(bad());
         }
-        Ok(Self(text.trim_end_matches('/').to_owned()))
+        Ok(Self(text.to_owned()))
     }
 
-    /// The same with a path behind it.
+    /// The same with a path behind its own. Who has typed the whole address of metrics or of spans meant what is before that.
     pub(crate) fn and(&self, path: &str) -> Self {
-        Self(format!("{}{path}", self.0))
+        let (base, query) = self.0.split_at(self.0.find('?').unwrap_or(self.0.len()));
+        let base = base.trim_end_matches('/');
+        let base = ["/v1/metrics", "/v1/traces"].iter().find_map(|whole| base.strip_suffix(whole)).unwrap_or(base);
+        Self(format!("{base}{path}{query}"))
     }
 }
 
@@ -130,6 +151,7 @@ pub(crate) struct Endpoint {
     pub(crate) url: Url,
     headers: Headers,
     encoding: Encoding,
+    timeout: Duration,
     agent: Agent,
 }
 
@@ -156,17 +178,24 @@ impl Endpoint {
             .root_certs(RootCerts::new_with_certs(&roots))
             .build();
         let agent = Agent::config_builder()
-            .timeout_global(Some(timeout))
             .http_status_as_error(false)
             .max_redirects(0)
+            // Nothing goes where no flag says.
+            .proxy(None)
             .user_agent(concat!("plimsoll/", env!("CARGO_PKG_VERSION")))
             .tls_config(tls)
             .build();
-        Ok(Self { url, headers, encoding, agent: agent.into() })
+        Ok(Self { url, headers, encoding, timeout, agent: agent.into() })
     }
 
     /// Sends one message; gives the answer of who accepted it.
-    pub(crate) fn post(&self, message: &[u8], more: &[(&str, &str)]) -> Result<Vec<u8>, Refused> {
+    /// An answer that comes after `until` is none.
+    pub(crate) fn post(
+        &self,
+        message: &[u8],
+        more: &[(&str, &str)],
+        until: Option<Instant>,
+    ) -> Result<Vec<u8>, Refused> {
         let (body, encoding) = match self.encoding {
             Encoding::Plain => (message.to_vec(), None),
             Encoding::Gzip => (gzip(message), Some("gzip")),
@@ -179,20 +208,25 @@ impl Endpoint {
         for (name, value) in &self.headers.0 {
             request = request.header(name, value);
         }
+        let left =
+            until.map_or(self.timeout, |until| until.saturating_duration_since(Instant::now()).min(self.timeout));
+        let request = request.config().timeout_global(Some(left.max(LEAST))).build();
         let mut answer =
             request.send(&body[..]).map_err(|error| Refused { why: failure_words(&error), is_for_now: true })?;
         let status = answer.status().as_u16();
-        let read = |body: &mut Body, bytes: u64| body.with_config().limit(bytes).read_to_vec().unwrap_or_default();
-        if answer.status().is_success() {
-            return Ok(read(answer.body_mut(), 1 << 16));
+        let is_accepted = answer.status().is_success();
+        let said = answer.body_mut().with_config().limit(MOST_ANSWER).read_to_vec().unwrap_or_default();
+        if is_accepted {
+            return Ok(said);
         }
-        let said = read(answer.body_mut(), 1 << 16);
-        let said: String = String::from_utf8_lossy(&said).trim().chars().take(ANSWER as usize).collect();
-        // What was sent may come back, and it may be secret.
-        let is_secret = self.headers.0.iter().any(|(_, value)| said.contains(value.trim()));
-        let said = if is_secret || said.is_empty() { String::new() } else { format!(": {}", shown(&said)) };
-        let why = format!("it answered {status}{said}");
+        let why = format!("it answered {status}{}", self.said(&String::from_utf8_lossy(&said)));
         Err(Refused { why, is_for_now: matches!(status, 408 | 429 | 500..) })
+    }
+
+    /// The text of an answer behind a colon; nothing where headers were sent, since they may come back in it and may be secret.
+    pub(crate) fn said(&self, text: &str) -> String {
+        let text: String = text.trim().chars().take(ANSWER).collect();
+        if text.is_empty() || !self.headers.0.is_empty() { String::new() } else { format!(": {}", shown(&text)) }
     }
 }
 
@@ -210,6 +244,9 @@ fn failure_words(error: &ureq::Error) -> String {
 fn roots(file: Option<&PathBuf>) -> Result<Vec<Certificate<'static>>, PushError> {
     let Some(path) = file else {
         let found = rustls_native_certs::load_native_certs().certs;
+        if found.is_empty() {
+            return Err(PushError::NoRoots);
+        }
         return Ok(found.iter().map(|certificate| Certificate::from_der(certificate).to_owned()).collect());
     };
     let bad = |why: String| PushError::Certificate { path: path.clone(), why };

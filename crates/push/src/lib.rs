@@ -1,8 +1,8 @@
 //! Runs to monitoring, while they go on and when they end.
 //!
-//! Load never waits for it: the recorder adds to what is known under a lock that is held for as long as it takes to add a second of
-//! counters, and a thread of its own encodes and sends. What cannot be delivered is counted and said, and fails no run. Counts and histograms
-//! are sent as they stand, so a lost request is made good by the next one. Results of steps are kept until they are accepted.
+//! Load never waits for it: the recorder adds each second to what is known, and a thread for each destination copies that under the same
+//! lock, then encodes and sends. What cannot be delivered is counted and said, and fails no run. Counts and histograms are sent as they
+//! stand, so a lost request is made good by the next one. Results of steps are kept until they are accepted.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
@@ -25,17 +25,22 @@ pub use endpoint::PushError;
 const EVERY: Duration = Duration::from_secs(10);
 /// A finished step is sent at once, but no sooner than this after the last request.
 const AT_ONCE: Duration = Duration::from_secs(1);
-/// How long the end of a run waits for what is still to be sent.
-const END: Duration = Duration::from_secs(10);
 /// Attempts at the end of a run, and the pause before the second; the next pauses are twice as long each.
 const ATTEMPTS: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(500);
+/// When the end of a run says that it waits.
+const QUIET: Duration = Duration::from_secs(1);
 
 /// A run that is sent to monitoring.
 #[derive(Debug)]
 pub struct Push {
     shared: Arc<Shared>,
-    ended: mpsc::Receiver<Vec<Delivery>>,
+    ended: mpsc::Receiver<Delivery>,
+    /// Where it is sent.
+    addresses: Vec<String>,
+    identity: Identity,
+    clock: WallClock,
+    is_simulated: bool,
 }
 
 #[derive(Debug, Default)]
@@ -48,22 +53,25 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     so_far: SoFar,
-    finished: Vec<Finished>,
+    /// Whether there was any load.
+    has_begun: bool,
+    finished: Vec<Arc<Finished>>,
     end: Option<End>,
     /// Whether what is left need not be sent.
     is_given_up: bool,
-    /// What went wrong first, until it is taken.
-    trouble: Option<String>,
+    /// What went wrong first at each destination, until it is taken.
+    troubles: Vec<String>,
 }
 
 /// A finished step.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Finished {
     label: String,
     /// When its load began and when its window ended, in nanoseconds since 1970.
     from_unix_ns: u64,
     to_unix_ns: u64,
     outcome: Outcome,
+    /// What it came to; empty where it did not end as it should.
     results: Vec<Family>,
 }
 
@@ -72,6 +80,8 @@ struct Finished {
 struct End {
     unix_ns: u64,
     outcome: Outcome,
+    /// Until when it is sent.
+    until: Instant,
 }
 
 /// What does not change while the run goes on.
@@ -90,18 +100,36 @@ struct Batch<'a> {
     /// What the run counts, as it stands.
     current: &'a [Family],
     /// Steps whose results this destination has not accepted yet.
-    finished: &'a [Finished],
+    finished: &'a [Arc<Finished>],
     end: Option<&'a End>,
     now_unix_ns: u64,
 }
 
+/// The time of day, which never goes back.
+#[derive(Debug, Clone, Copy)]
+struct WallClock {
+    began: Instant,
+    began_unix_ns: u64,
+}
+
+impl WallClock {
+    fn new() -> Self {
+        Self { began: Instant::now(), began_unix_ns: unix_ns(SystemTime::now()) }
+    }
+
+    fn now_unix_ns(&self) -> u64 {
+        self.began_unix_ns.saturating_add(u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
 impl Push {
-    /// Begins to send `run`, of which nothing is known yet but what it is.
+    /// Begins to send `run`, as soon as there is load. The times of a simulated run are those at which its steps were finished here.
     ///
     /// # Errors
     /// If a destination cannot be set up, such as by a certificate that cannot be read. Whether anything listens there is not looked at.
-    pub fn begin(destinations: &Destinations, run: &Run) -> Result<Self, PushError> {
+    pub fn begin(destinations: &Destinations, run: &Run, is_simulated: bool) -> Result<Self, PushError> {
         let sending = destinations.open()?;
+        let clock = WallClock::new();
         let about = About {
             identity: Identity::new(&run.id, &run.name, run.workload(), &run.target.address, &run.tags),
             name: run.name.clone(),
@@ -110,68 +138,103 @@ impl Push {
             host: run.environment.hostname.clone(),
         };
         let shared = Arc::new(Shared::default());
-        let (tell, ended) = mpsc::sync_channel(1);
-        let (of_thread, every) = (Arc::clone(&shared), destinations.every().unwrap_or(EVERY));
-        std::thread::Builder::new()
-            .name("push".to_owned())
-            .spawn(move || {
-                // The end of the run may have given up waiting.
-                let _ = tell.send(send_all(&of_thread, sending, &about, every));
-            })
-            .map_err(PushError::Thread)?;
-        Ok(Self { shared, ended })
+        let (tell, ended) = mpsc::channel();
+        let every = destinations.every().unwrap_or(EVERY);
+        let addresses = sending.iter().map(Sending::address).collect();
+        let push = Self { shared, ended, addresses, identity: about.identity.clone(), clock, is_simulated };
+        for to in sending {
+            let (shared, tell, about) = (Arc::clone(&push.shared), tell.clone(), about.clone());
+            let send = move || {
+                if let Some(delivery) = send_all(&shared, to, &about, clock, every) {
+                    // The end of the run may have given up waiting.
+                    let _ = tell.send(delivery);
+                }
+            };
+            std::thread::Builder::new().name("push".to_owned()).spawn(send).map_err(PushError::Thread)?;
+        }
+        Ok(push)
     }
 
     /// Adds a second of load.
     pub fn interval(&self, interval: &Interval) {
-        self.shared.state().so_far.add(interval);
+        let mut state = self.shared.state();
+        state.so_far.add(interval);
+        if !std::mem::replace(&mut state.has_begun, true) {
+            self.shared.wake.notify_all();
+        }
     }
 
     /// Adds the last step of `run`, which has ended.
     pub fn step(&self, run: &Run) {
         let Some(step) = run.steps.last() else { return };
-        let identity = Identity::new(&run.id, &run.name, run.workload(), &run.target.address, &run.tags);
-        let finished = Finished::of(run, step, &identity);
+        let finished = Arc::new(self.finished(run, step));
         self.shared.state().finished.push(finished);
         self.shared.wake.notify_all();
     }
 
-    /// What went wrong since this was last called, at most once for each destination.
-    pub fn trouble(&self) -> Option<String> {
-        self.shared.state().trouble.take()
+    fn finished(&self, run: &Run, step: &Step) -> Finished {
+        let (began, window, now) = (unix_ns(run.started_at.0.into()), &step.window, self.clock.now_unix_ns());
+        let (from, to) = if self.is_simulated || window.duration_ns == 0 {
+            (now, now)
+        } else {
+            let begins = began.saturating_add(window.offset_ns);
+            (begins.saturating_sub(window.warmup_ns), begins.saturating_add(window.duration_ns))
+        };
+        let results = if step.outcome == Outcome::Completed { of_step(&self.identity, step) } else { Vec::new() };
+        Finished {
+            label: step.label.clone(),
+            from_unix_ns: from,
+            to_unix_ns: to,
+            outcome: step.outcome.clone(),
+            results,
+        }
     }
 
-    /// Sends what is left, for no longer than ten seconds, and says what was not delivered.
-    pub fn end(self, run: &Run) -> Vec<String> {
-        let unix_ns = run.ended_at.map_or_else(|| unix_ns(SystemTime::now()), |at| unix_ns(at.0.into()));
-        self.shared.state().end = Some(End { unix_ns, outcome: run.outcome.clone() });
+    /// What went wrong since this was last called, once for each destination.
+    pub fn troubles(&self) -> Vec<String> {
+        std::mem::take(&mut self.shared.state().troubles)
+    }
+
+    /// Sends what is left, for no longer than `patience`, and says what was not delivered. Calls `waits` if that takes more than a second.
+    pub fn end(self, run: &Run, patience: Duration, waits: &dyn Fn()) -> Vec<String> {
+        let began = Instant::now();
+        let end = End {
+            unix_ns: self.clock.now_unix_ns(),
+            outcome: run.outcome.clone(),
+            until: began.checked_add(patience).unwrap_or(began),
+        };
+        self.shared.state().end = Some(end);
         self.shared.wake.notify_all();
-        match self.ended.recv_timeout(END) {
-            Ok(deliveries) => deliveries.iter().filter_map(Delivery::words).collect(),
-            Err(_) => {
-                let seconds = END.as_secs();
-                vec![format!("what was left to send to monitoring was not delivered within {seconds} s")]
+        let mut left = self.addresses.clone();
+        let mut notes = Vec::new();
+        let mut has_said = false;
+        while !left.is_empty() {
+            let quiet = if has_said { patience } else { QUIET.min(patience) };
+            match self.ended.recv_timeout(quiet.saturating_sub(began.elapsed())) {
+                Ok(delivery) => {
+                    left.retain(|address| *address != delivery.address);
+                    notes.extend(delivery.words());
+                }
+                Err(mpsc::RecvTimeoutError::Timeout) if !has_said && quiet < patience => {
+                    waits();
+                    has_said = true;
+                }
+                Err(_) => break,
             }
         }
+        notes.extend(
+            left.iter()
+                .map(|address| format!("{address}: what was left was not accepted within {} s", patience.as_secs())),
+        );
+        notes
     }
 }
 
 impl Drop for Push {
-    /// A run that never began sends nothing more.
+    /// What is left after that is not sent.
     fn drop(&mut self) {
         self.shared.state().is_given_up = true;
         self.shared.wake.notify_all();
-    }
-}
-
-impl Finished {
-    fn of(run: &Run, step: &Step, identity: &Identity) -> Self {
-        let began = unix_ns(run.started_at.0.into());
-        let window = &step.window;
-        let from_unix_ns = began.saturating_add(window.offset_ns.saturating_sub(window.warmup_ns));
-        let to_unix_ns = began.saturating_add(window.offset_ns).saturating_add(window.duration_ns);
-        let results = of_step(identity, step);
-        Self { label: step.label.clone(), from_unix_ns, to_unix_ns, outcome: step.outcome.clone(), results }
     }
 }
 
@@ -181,15 +244,19 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until it is time to send again.
-    fn wait(&self, finished: usize, last: Instant, every: Duration) {
+    /// Waits until it is time to send: at first until there is load, then for so long since the `last` time.
+    fn wait(&self, finished: usize, last: Option<Instant>, every: Duration) {
         let mut state = self.state();
         loop {
             if state.end.is_some() || state.is_given_up {
                 return;
             }
             let due = if state.finished.len() > finished { AT_ONCE } else { every };
-            let left = due.saturating_sub(last.elapsed());
+            let left = match last {
+                Some(last) => due.saturating_sub(last.elapsed()),
+                None if state.has_begun => return,
+                None => every,
+            };
             if left.is_zero() {
                 return;
             }
@@ -198,43 +265,33 @@ impl Shared {
     }
 }
 
-/// Sends until the run has ended; gives what came of each destination.
-fn send_all(shared: &Shared, mut sending: Vec<Sending>, about: &About, every: Duration) -> Vec<Delivery> {
+/// Sends to one destination until the run has ended; gives what came of it, or nothing where that was given up.
+fn send_all(shared: &Shared, mut to: Sending, about: &About, clock: WallClock, every: Duration) -> Option<Delivery> {
+    let (mut known, mut last, mut attempts, mut pause) = (0, None, 0, PAUSE);
     loop {
-        let began = Instant::now();
-        let (current, finished, end) = {
+        shared.wait(known, last, every);
+        last = Some(Instant::now());
+        let (so_far, finished, end) = {
             let state = shared.state();
             if state.is_given_up {
-                return Vec::new();
+                return None;
             }
-            let current = families(&[(about.identity.clone(), &state.so_far)]);
-            (current, state.finished.clone(), state.end.clone())
+            (state.so_far.clone(), state.finished.clone(), state.end.clone())
         };
-        let batch = Batch {
-            about,
-            current: &current,
-            finished: &finished,
-            end: end.as_ref(),
-            now_unix_ns: unix_ns(SystemTime::now()),
-        };
-        for to in &mut sending {
-            if let Some(trouble) = to.send(&batch) {
-                shared.state().trouble.get_or_insert(trouble);
-            }
+        known = finished.len();
+        let current = families(&[(about.identity.clone(), &so_far)]);
+        let now_unix_ns = clock.now_unix_ns();
+        let batch = Batch { about, current: &current, finished: &finished, end: end.as_ref(), now_unix_ns };
+        if let Some(trouble) = to.send(&batch) {
+            shared.state().troubles.push(trouble);
         }
-        if end.is_some() {
-            let mut pause = PAUSE;
-            for _ in 1..ATTEMPTS {
-                if sending.iter().all(|to| !to.is_retryable()) {
-                    break;
-                }
-                std::thread::sleep(pause);
-                pause *= 2;
-                sending.iter_mut().filter(|to| to.is_retryable()).for_each(|to| drop(to.send(&batch)));
-            }
-            return sending.into_iter().map(|to| to.delivery(finished.len())).collect();
+        let Some(end) = end else { continue };
+        attempts += 1;
+        if !to.is_retryable() || attempts == ATTEMPTS || Instant::now() + pause >= end.until {
+            return Some(to.delivery(known));
         }
-        shared.wait(finished.len(), began, every);
+        std::thread::sleep(pause);
+        pause *= 2;
     }
 }
 

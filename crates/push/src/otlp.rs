@@ -2,9 +2,13 @@
 //!
 //! Messages are those fields of `opentelemetry/proto` that are sent, by its numbers.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
 use prost::{Enumeration, Message, Oneof};
 use sha2::{Digest, Sha256};
 
+use super::destination::Part;
 use super::{About, Batch, Finished};
 use model::record::Outcome;
 use report::openmetrics::{Family, Kind, Label, Times, Value};
@@ -130,6 +134,8 @@ struct NumberPoint {
     value: Option<f64>,
     #[prost(message, repeated, tag = "7")]
     attributes: Vec<KeyValue>,
+    #[prost(uint32, tag = "8")]
+    flags: u32,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -148,6 +154,8 @@ struct HistogramPoint {
     bounds: Vec<f64>,
     #[prost(message, repeated, tag = "9")]
     attributes: Vec<KeyValue>,
+    #[prost(uint32, tag = "10")]
+    flags: u32,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -244,28 +252,41 @@ pub(crate) fn text(key: &str, value: &str) -> (String, String) {
     (key.to_owned(), value.to_owned())
 }
 
-/// Metrics of a batch: what the run counts now, and each result of a step at the end of its window.
-pub(crate) fn metrics(batch: &Batch<'_>, of_resource: &[Label]) -> Vec<u8> {
+/// Metrics of a batch: what the run counts now, each result of a step at the end of its window, or that the former have ended. Empty where
+/// there is nothing to send.
+pub(crate) fn metrics(batch: &Batch<'_>, part: Part, of_resource: &[Label]) -> Vec<u8> {
     let Batch { about, now_unix_ns, .. } = batch;
     let began = about.began_unix_ns;
-    let current = batch.current.iter().filter_map(|family| metric(family, began, *now_unix_ns));
-    let of_step = |step: &Finished| {
-        let (from, to) = (step.from_unix_ns, step.to_unix_ns);
-        step.results.iter().filter_map(move |family| metric(family, from, to)).collect::<Vec<_>>()
+    let mut metrics: BTreeMap<String, Metric> = BTreeMap::new();
+    let mut add = |families: &[Family], from: u64, to: u64| {
+        for family in families.iter().filter(|family| !family.points.is_empty()) {
+            let metric = metric(family, from, to, part == Part::Ends);
+            match metrics.entry(metric.name.clone()) {
+                Entry::Vacant(new) => drop(new.insert(metric)),
+                Entry::Occupied(mut known) => known.get_mut().add(metric),
+            }
+        }
     };
-    let metrics = current.chain(batch.finished.iter().flat_map(of_step)).collect();
-    let scope_metrics = vec![ScopeMetrics { scope: Some(scope(about)), metrics }];
+    match part {
+        Part::Current | Part::Ends => add(batch.current, began, *now_unix_ns),
+        Part::Results => {
+            batch.finished.iter().for_each(|step| add(&step.results, step.from_unix_ns, step.to_unix_ns));
+        }
+    }
+    if metrics.is_empty() {
+        return Vec::new();
+    }
+    let scope_metrics = vec![ScopeMetrics { scope: Some(scope(about)), metrics: metrics.into_values().collect() }];
     let resource = Some(resource(about, of_resource));
     MetricsRequest { resource_metrics: vec![ResourceMetrics { resource, scope_metrics }] }.encode_to_vec()
 }
 
-/// Spans of a batch: finished steps, and the run once it has ended. Empty where there is none.
-pub(crate) fn spans(batch: &Batch<'_>, of_resource: &[Label]) -> Vec<u8> {
+/// Spans of a batch: finished steps, and the run once it has ended if `with_run`. Empty where there is none.
+pub(crate) fn spans(batch: &Batch<'_>, with_run: bool, of_resource: &[Label]) -> Vec<u8> {
     let about = batch.about;
-    let run = batch.end.map(|end| Span {
+    let run = batch.end.filter(|_| with_run).map(|end| Span {
         parent_span_id: Vec::new(),
         span_id: id(about, "run", 8),
-        attributes: attributes(&about.identity.labels),
         ..span(about, about.name.clone(), about.began_unix_ns, end.unix_ns, &end.outcome)
     });
     let spans: Vec<Span> = batch.finished.iter().map(|step| of_step(about, step)).chain(run).collect();
@@ -278,7 +299,6 @@ pub(crate) fn spans(batch: &Batch<'_>, of_resource: &[Label]) -> Vec<u8> {
 }
 
 fn of_step(about: &About, step: &Finished) -> Span {
-    let label = Label::from(text("plimsoll.step", &step.label));
     let numbers = step.results.iter().flat_map(|family| {
         let name = family.name.trim_start_matches("plimsoll_step_");
         family.points.iter().filter_map(move |(labels, value)| {
@@ -291,8 +311,9 @@ fn of_step(about: &About, step: &Finished) -> Span {
             Some(KeyValue { key, value: Some(AnyValue { value: Some(Any::Number(*value)) }) })
         })
     });
-    let attributes = attributes(&[label]).into_iter().chain(numbers).collect();
     let named = span(about, format!("step {}", step.label), step.from_unix_ns, step.to_unix_ns, &step.outcome);
+    let own = attributes(&[text("plimsoll.step", &step.label)]);
+    let attributes = named.attributes.iter().cloned().chain(own).chain(numbers).collect();
     Span { span_id: id(about, &format!("step {}", step.label), 8), attributes, ..named }
 }
 
@@ -308,6 +329,8 @@ fn span(about: &About, name: String, from_unix_ns: u64, to_unix_ns: u64, outcome
         Outcome::Interrupted => (Code::Unset, "it was cut short".to_owned()),
         Outcome::Unfinished => (Code::Unset, String::new()),
     };
+    let of_run = about.identity.labels.iter().map(|(name, value)| text(&format!("plimsoll.{name}"), value));
+    let labels: Vec<Label> = [text("plimsoll.run", &about.identity.key)].into_iter().chain(of_run).collect();
     Span {
         trace_id: id(about, "trace", 16),
         span_id: Vec::new(),
@@ -316,7 +339,7 @@ fn span(about: &About, name: String, from_unix_ns: u64, to_unix_ns: u64, outcome
         kind: SpanKind::Internal.into(),
         from_unix_ns,
         to_unix_ns: to_unix_ns.max(from_unix_ns),
-        attributes: Vec::new(),
+        attributes: attributes(&labels),
         status: Some(Status { message, code: code.into() }),
     }
 }
@@ -330,51 +353,70 @@ fn id(about: &About, of: &str, bytes: usize) -> Vec<u8> {
     hash.finalize()[..bytes].to_vec()
 }
 
-fn metric(family: &Family, start_unix_ns: u64, at_unix_ns: u64) -> Option<Metric> {
-    let numbers = || {
-        let point = |(labels, value): &(Vec<Label>, Value)| match value {
-            Value::Number(value) => Some(NumberPoint {
-                start_unix_ns,
-                at_unix_ns: at_unix_ns.max(start_unix_ns),
-                value: Some(*value),
-                attributes: attributes(labels),
-            }),
-            Value::Times(_) => None,
-        };
-        family.points.iter().filter_map(point).collect()
+/// A point that says that its series has ended, without a value.
+const NO_RECORDED_VALUE: u32 = 1;
+
+impl Metric {
+    /// Adds the points of another one of the same name.
+    fn add(&mut self, other: Self) {
+        match (&mut self.data, other.data) {
+            (Some(Data::Gauge(own)), Some(Data::Gauge(more))) => own.points.extend(more.points),
+            (Some(Data::Sum(own)), Some(Data::Sum(more))) => own.points.extend(more.points),
+            (Some(Data::Histogram(own)), Some(Data::Histogram(more))) => own.points.extend(more.points),
+            // A name has one kind.
+            _ => {}
+        }
+    }
+}
+
+fn metric(family: &Family, start_unix_ns: u64, at_unix_ns: u64, ends: bool) -> Metric {
+    let at_unix_ns = at_unix_ns.max(start_unix_ns) + u64::from(ends);
+    let flags = if ends { NO_RECORDED_VALUE } else { 0 };
+    let number = |(labels, value): &(Vec<Label>, Value)| match value {
+        Value::Number(value) => {
+            let (value, attributes) = (Some(*value).filter(|_| !ends), attributes(labels));
+            Some(NumberPoint { start_unix_ns, at_unix_ns, value, attributes, flags })
+        }
+        Value::Times(_) => None,
     };
-    let times = || {
-        let point = |(labels, value): &(Vec<Label>, Value)| match value {
-            Value::Times(times) => Some(HistogramPoint {
-                start_unix_ns,
-                at_unix_ns: at_unix_ns.max(start_unix_ns),
-                count: times.count(),
-                sum: times.sum_s,
-                counts: times.counts.to_vec(),
-                bounds: Times::bounds_s().to_vec(),
-                attributes: attributes(labels),
-            }),
-            Value::Number(_) => None,
-        };
-        family.points.iter().filter_map(point).collect()
+    let times = |(labels, value): &(Vec<Label>, Value)| match value {
+        Value::Times(_) if ends => Some(HistogramPoint {
+            start_unix_ns,
+            at_unix_ns,
+            attributes: attributes(labels),
+            flags,
+            ..Default::default()
+        }),
+        Value::Times(times) => Some(HistogramPoint {
+            start_unix_ns,
+            at_unix_ns,
+            count: times.count(),
+            sum: times.sum_s,
+            counts: times.counts.to_vec(),
+            bounds: Times::bounds_s().to_vec(),
+            attributes: attributes(labels),
+            flags,
+        }),
+        Value::Number(_) => None,
     };
     let temporality = Temporality::Cumulative.into();
-    let data = match family.kind {
-        Kind::Info | Kind::Gauge => Data::Gauge(Gauge { points: numbers() }),
-        Kind::Counter => Data::Sum(Sum { points: numbers(), temporality, is_monotonic: true }),
-        Kind::Histogram => Data::Histogram(Histogram { points: times(), temporality }),
+    let numbers = || family.points.iter().filter_map(number).collect();
+    let (name, data) = match family.kind {
+        Kind::Info => (format!("{}_info", family.name), Data::Gauge(Gauge { points: numbers() })),
+        Kind::Gauge => (family.name.clone(), Data::Gauge(Gauge { points: numbers() })),
+        Kind::Counter => (family.name.clone(), Data::Sum(Sum { points: numbers(), temporality, is_monotonic: true })),
+        Kind::Histogram => {
+            let points = family.points.iter().filter_map(times).collect();
+            (family.name.clone(), Data::Histogram(Histogram { points, temporality }))
+        }
     };
+    // A unit that does not end the name would be put behind it by who translates it for Prometheus.
     let unit = match family.unit() {
         Some("seconds") => "s",
         Some("bytes") => "By",
-        _ => "1",
+        _ => "",
     };
-    (!family.points.is_empty()).then(|| Metric {
-        name: family.name.clone(),
-        description: format!("{}.", family.help),
-        unit: unit.to_owned(),
-        data: Some(data),
-    })
+    Metric { name, description: format!("{}.", family.help), unit: unit.to_owned(), data: Some(data) }
 }
 
 fn attributes(labels: &[Label]) -> Vec<KeyValue> {
@@ -389,7 +431,11 @@ fn scope(about: &About) -> Scope {
 /// Who sends: this program on this machine, unless the environment has other names.
 fn resource(about: &About, given: &[Label]) -> Resource {
     let host = about.host.as_deref().map(|host| text("host.name", host));
-    let own = [text("service.name", "plimsoll"), text("service.version", &about.version)].into_iter().chain(host);
+    // Two machines may begin a run in the same second.
+    let instance = format!("{}-{}", about.host.as_deref().unwrap_or("host"), about.identity.key);
+    let service = [("name", "plimsoll"), ("version", &about.version), ("instance.id", &instance)];
+    let service = service.map(|(name, value)| text(&format!("service.{name}"), value));
+    let own = service.into_iter().chain(host);
     let own = own.filter(|(name, _)| given.iter().all(|(other, _)| other != name));
     let all: Vec<Label> = own.chain(given.iter().cloned()).collect();
     Resource { attributes: attributes(&all) }

@@ -2,7 +2,8 @@
 
 use prost::Message;
 
-use super::{Batch, Finished};
+use super::Batch;
+use super::destination::Part;
 use report::openmetrics::Family;
 
 /// Headers of each request.
@@ -41,21 +42,25 @@ pub(crate) struct Sample {
     pub(crate) timestamp_ms: i64,
 }
 
-/// The request of a batch: what the run counts now, and each result of a step at the end of its window.
-pub(crate) fn request(batch: &Batch<'_>) -> Vec<u8> {
+/// A request of a batch: what the run counts now, each result of a step at the end of its window, or that the series of the former have
+/// ended. Empty where there is nothing to send.
+pub(crate) fn request(batch: &Batch<'_>, part: Part) -> Vec<u8> {
     let now_ms = ms(batch.now_unix_ns);
     let instance = batch.about.host.as_deref();
-    let is_last = batch.end.is_some();
-    let current = batch.current.iter().flat_map(|family| series(family, now_ms, instance, is_last));
-    let of_step = |step: &Finished| {
-        let at_ms = ms(step.to_unix_ns);
-        step.results.iter().flat_map(move |family| series(family, at_ms, instance, false)).collect::<Vec<_>>()
+    let all = |families: &[Family], at_ms, ends| {
+        families.iter().flat_map(|family| series(family, at_ms, instance, ends)).collect::<Vec<_>>()
     };
-    let results = batch.finished.iter().flat_map(of_step);
-    WriteRequest { timeseries: current.chain(results).collect() }.encode_to_vec()
+    let timeseries = match part {
+        Part::Current => all(batch.current, now_ms, false),
+        Part::Ends => all(batch.current, now_ms + 1, true),
+        Part::Results => {
+            batch.finished.iter().flat_map(|step| all(&step.results, ms(step.to_unix_ns), false)).collect()
+        }
+    };
+    WriteRequest { timeseries }.encode_to_vec()
 }
 
-fn series(family: &Family, at_ms: i64, instance: Option<&str>, is_last: bool) -> Vec<TimeSeries> {
+fn series(family: &Family, at_ms: i64, instance: Option<&str>, ends: bool) -> Vec<TimeSeries> {
     let own = [("job", Some("plimsoll")), ("instance", instance)];
     let one = |(name, labels, value): (String, Vec<(String, String)>, f64)| {
         let given = own.iter().filter_map(|(name, value)| Some(((*name).to_owned(), (*value)?.to_owned())));
@@ -64,9 +69,8 @@ fn series(family: &Family, at_ms: i64, instance: Option<&str>, is_last: bool) ->
         let mut labels: Vec<Label> =
             all.filter(|(_, value)| !value.is_empty()).map(|(name, value)| Label { name, value }).collect();
         labels.sort_by(|one, other| one.name.cmp(&other.name));
-        let stale = is_last.then_some(Sample { value: STALE, timestamp_ms: at_ms + 1 });
-        let samples = [Sample { value, timestamp_ms: at_ms }].into_iter().chain(stale).collect();
-        TimeSeries { labels, samples }
+        let value = if ends { STALE } else { value };
+        TimeSeries { labels, samples: vec![Sample { value, timestamp_ms: at_ms }] }
     };
     family.samples().into_iter().map(one).collect()
 }

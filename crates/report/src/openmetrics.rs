@@ -17,7 +17,7 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 const NS_PER_S: f64 = 1e9;
 
 /// All intervals of a run so far, added up.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct SoFar {
     step: u32,
     is_warmup: bool,
@@ -103,7 +103,7 @@ pub enum Value {
     /// A number.
     Number(f64),
     /// Times, in seconds.
-    Times(Times),
+    Times(Box<Times>),
 }
 
 /// Times in buckets of powers of two microseconds.
@@ -267,12 +267,13 @@ pub fn families(runs: &[(Identity, &SoFar)]) -> Vec<Family> {
         of_devices(&metric.count_name(), metric.meaning(), &|device| of(device) as f64);
     }
     of_devices("device_busy_seconds", Metric::DeviceBusy.meaning(), &|device| device.busy_ns as f64 / NS_PER_S);
-    let responses = runs.iter().map(|(run, so_far)| (run.with(&[]), Value::Times(Times::of(&so_far.response))));
+    let responses =
+        runs.iter().map(|(run, so_far)| (run.with(&[]), Value::Times(Box::new(Times::of(&so_far.response)))));
     let response = "Response time of operations, from due to finished";
     families.push(Family::new("response_seconds", Kind::Histogram, response, responses.collect()));
     let waits = runs.iter().flat_map(|(run, so_far)| {
         let each = so_far.waits.iter();
-        each.map(|(event, waits)| (run.with(&[("event", event)]), Value::Times(Times::of(waits))))
+        each.map(|(event, waits)| (run.with(&[("event", event)]), Value::Times(Box::new(Times::of(waits)))))
     });
     families.push(Family::new("wait_seconds", Kind::Histogram, "Waits that ended, by event", waits.collect()));
     families

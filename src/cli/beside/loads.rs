@@ -174,7 +174,10 @@ fn load(letter: char, words: &[OsString], given: &Given<'_>) -> Result<Load, Fai
     given.warmup.into_iter().for_each(|time| add("--warmup", typed_time(time).into()));
     given.tags.iter().for_each(|tag| add("--tag", tag.to_string().into()));
     add("--runs", given.runs.into());
-    load.arguments.extend(given.push.iter().map(OsString::from));
+    // A load that is sent elsewhere is sent there.
+    let name = |flag: &str| flag.split('=').next().unwrap_or_default().to_owned();
+    let has = |flag: &String| words.iter().any(|word| name(&word.to_string_lossy()) == name(flag));
+    load.arguments.extend(given.push.iter().filter(|flag| !has(flag)).map(OsString::from));
     Ok(load)
 }
 

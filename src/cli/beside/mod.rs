@@ -98,6 +98,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         let failure = Failure::new("what loads cost each other is written as a page, not as one picture");
         return Err(failure.with_hint("name it `-o FILE.html`".to_owned()));
     }
+    arguments.keeping.push.check()?;
     let store = arguments.keeping.runs.store();
     if let Some(word) = &arguments.report {
         let (group, runs) = group::find(&store, word)?;

@@ -110,6 +110,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         return Err(failure.with_hint(format!("leave it out for {DEFAULT_REPEATS}")));
     }
     page.check(keeping.format.format())?;
+    keeping.push.check()?;
     let fleet = time.fleet.join()?;
     fleet.refuse(true, "two clients in turns", "compare them on each host by itself, without `--part`")?;
     let sides = [kernel_side(arguments)?, direct_side(arguments)?];

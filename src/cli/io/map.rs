@@ -98,7 +98,9 @@ pub(in crate::cli) struct Arguments {
 
 /// A rate of one kind, of which a demand may have none.
 fn rate_or_zero(text: &str) -> Result<Rate, RateError> {
-    if matches!(text.trim(), "0" | "0/s") { Ok(Rate(0.0)) } else { text.parse() }
+    let number = text.trim();
+    let is_none = number.strip_suffix("/s").unwrap_or(number).parse() == Ok(0.0_f64);
+    if is_none { Ok(Rate(0.0)) } else { text.parse() }
 }
 
 /// Two shares in percent, the lower one first.

@@ -31,9 +31,9 @@ impl Edge {
         self.low.sqrt() * self.high.unwrap_or(self.low).sqrt()
     }
 
-    /// How far the line may be off, as a factor; absent where only one end is known.
+    /// How far the line may be off, as a factor; absent where only one end is known, or the other was merely not steady.
     fn wide(&self) -> Option<f64> {
-        self.high.map(|high| (high / self.low).sqrt())
+        self.high.filter(|_| self.has_failed).map(|high| (high / self.low).sqrt())
     }
 }
 
@@ -227,7 +227,7 @@ impl Line {
         let of_mixes = self.edges.iter().filter_map(Edge::wide).map(|wide| wide - 1.0);
         let is_closed = |place: &usize| {
             let ends = [self.edges[*place], self.edges[*place + 1]];
-            ends.iter().all(|edge| edge.high.is_some()) && !self.is_broken(*place)
+            ends.iter().all(|edge| edge.wide().is_some()) && !self.is_broken(*place)
         };
         let of_gaps = self.gaps().filter(is_closed).filter_map(|place| self.widest_of(place));
         of_mixes.chain(of_gaps.map(|(width, ..)| (1.0 + width).sqrt() - 1.0)).reduce(f64::max)
@@ -269,7 +269,7 @@ impl Line {
         let wide = ends.iter().map(Edge::wide).try_fold(1.0_f64, |most, wide| Some(most.max(wide?)));
         match wide.filter(|_| self.edges.len() >= self.fewest) {
             Some(wide) if low >= wide => MapPlace::Inside { times },
-            Some(wide) if high * wide < 1.0 && ends.iter().all(|edge| edge.has_failed) => MapPlace::Outside { times },
+            Some(wide) if high * wide < 1.0 => MapPlace::Outside { times },
             _ => MapPlace::Unknown { times },
         }
     }

@@ -149,16 +149,32 @@ impl MixSearch {
         Some((self.carried()?, high))
     }
 
-    /// Whether requests were too slow at the upper end. A rate that was only not steady ends the search, and shows nothing beyond it.
+    /// The least rate above the line at which requests were too slow. One that was only not steady ends the search, and shows nothing
+    /// beyond it.
+    pub(super) fn failed(&self) -> Option<f64> {
+        let LoadLine { highest_passing, lowest_failing, unsteady, .. } = self.answer();
+        let is_above = |per_s: f64| highest_passing.is_none_or(|passing| per_s > passing);
+        let known = lowest_failing.filter(|per_s| !unsteady.contains(per_s));
+        let has_failed = |per_s: f64| {
+            let times = |outcome| {
+                let is_it = |point: &&Judged| point.level.per_s == per_s && point.outcome == outcome;
+                self.tried.iter().filter(is_it).count()
+            };
+            is_above(per_s) && times(VerdictOutcome::Failed) > times(VerdictOutcome::Passed)
+        };
+        let tried = self.tried.iter().map(|point| point.level.per_s).filter(|per_s| has_failed(*per_s));
+        known.or_else(|| tried.min_by(f64::total_cmp))
+    }
+
+    /// Whether requests were too slow at the upper end itself.
     pub(super) fn has_failed(&self) -> bool {
-        let LoadLine { lowest_failing, unsteady, .. } = self.answer();
-        lowest_failing.is_some_and(|per_s| !unsteady.contains(&per_s))
+        self.failed().is_some_and(|per_s| Some(per_s) == self.missed())
     }
 
     /// Points that kept the limit below the line, and those that did not above it.
     pub(super) fn known(&self) -> impl Iterator<Item = (f64, bool)> {
         let carried = self.carried();
-        let missed = self.missed().filter(|_| !self.is_generators() && self.has_failed());
+        let missed = self.failed().filter(|_| !self.is_generators());
         carried.map(|per_s| (per_s, true)).into_iter().chain(missed.map(|per_s| (per_s, false)))
     }
 

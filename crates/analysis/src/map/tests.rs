@@ -256,6 +256,23 @@ fn beyond_what_was_not_steady_a_demand_is_not_outside() {
 }
 
 #[test]
+fn what_failed_above_a_rate_that_was_not_steady_stays_known() {
+    let surface = caps(8_000.0, 3_000.0, 1e9);
+    let load = IoMap { most_points: 100, ..load() };
+    // Close to the line it is not steady, far beyond it requests are too slow.
+    let points = map_by(&load, |level| {
+        let judged = judged(&surface, level);
+        let is_near = level.per_s < 1.5 * surface(level.read_share);
+        Judged { outcome: if judged.outcome == Failed && is_near { Unsteady } else { judged.outcome }, ..judged }
+    });
+    let mapping = Mapping::new(&load, 7, points);
+    let place = |reads, writes| mapping.line().place([reads, writes]);
+    assert!(matches!(place(8_500.0, 3_000.0), MapPlace::Unknown { .. }), "{:?}", place(8_500.0, 3_000.0));
+    assert!(matches!(place(500_000.0, 500_000.0), MapPlace::Outside { .. }));
+    assert_eq!(mapping.within(), None, "no upper end of the line was shown");
+}
+
+#[test]
 fn between_few_mixes_only_what_was_measured_is_inside() {
     // It bends inwards: half and half carries 6,250 requests/s.
     let surface = |share: f64| 10_000.0 / (1.0 + 2.4 * share * (1.0 - share));
