@@ -54,7 +54,7 @@ impl Destinations {
     /// If an address or a variable cannot be used.
     pub fn of(otlp: Option<&str>, remote_write: Option<&str>, variables: Variables<'_>) -> Result<Self, PushError> {
         let variables = &|name: &str| variables(name).filter(|value| !value.trim().is_empty());
-        let every = milliseconds(variables, "OTEL_METRIC_EXPORT_INTERVAL")?.filter(|_| otlp.is_some());
+        let every = otlp.map_or(Ok(None), |_| milliseconds(variables, "OTEL_METRIC_EXPORT_INTERVAL"))?;
         Ok(Self {
             otlp: otlp.map(|url| Otlp::of(url, variables)).transpose()?,
             remote_write: remote_write.map(|url| RemoteWrite::of(url, variables)).transpose()?,

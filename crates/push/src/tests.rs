@@ -315,6 +315,8 @@ fn addresses_are_those_of_flags_and_the_environment() {
     let http = of_signals.map(|variable| (variable, "http/protobuf"));
     assert!(to(Some(""), None, &[&grpc[..], &http].concat()).is_ok(), "a kind of signals has its own");
     assert!(to(None, None, &variables).unwrap().is_empty(), "no variable sends anything by itself");
+    let bad = [("OTEL_METRIC_EXPORT_INTERVAL", "x"), ("OTEL_EXPORTER_OTLP_ENDPOINT", "x")];
+    assert!(to(None, Some("http://host"), &bad).is_ok(), "nor is one looked at that nothing needs");
 }
 
 #[test]
