@@ -85,6 +85,18 @@ fn a_demand_is_inside_or_outside_and_the_map_can_be_reported_and_drawn() {
     assert!(page.contains("Reads and writes within p99=50ms") && page.contains("writes/s (layer: client)"));
     place.done(&["report", "last", "-o", "map.png"]);
     assert!(fs::read(place.path("map.png")).unwrap().starts_with(b"\x89PNG"));
+    assert!(page.contains(">demand<") && !page.contains("Published for"), "{page}");
+    // Its limits are those of one volume, which are drawn; of three times as much they are out of sight, and said.
+    for (disk, words, is_drawn) in
+        [("p30", "Published for Standard_D8s_v3 with P30", true), ("p30x3", "P30 x 3", false)]
+    {
+        let disk = format!("disk={disk}");
+        map(&place, PLANTED, &["--tag", "vm=D8s_v3", "--tag", &disk, "--points", "9"]);
+        place.done(&["report", "last", "-o", "tagged.html"]);
+        let page = fs::read_to_string(place.path("tagged.html")).unwrap();
+        assert!(page.contains(words) && !page.contains(">demand<"), "{page}");
+        assert_eq!(page.contains(">published limits<"), is_drawn, "{page}");
+    }
     let full = place.done(&["report", "last", "--full"]);
     assert!(!full.stdout.contains("did not reach"), "points beyond the line are meant: {full}");
 }

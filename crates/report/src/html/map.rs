@@ -1,7 +1,8 @@
 //! Reads against writes: the line of a map, and the points that it lies between.
 
 use super::chart::{Across, First, Frame, Line, Lines, Quantity, Scale};
-use analysis::{MapAnswer, MappedMix};
+use analysis::{MapAnswer, MappedMix, Tagged, tagged_platform};
+use model::platforms::{Asked, Catalogue, Expectation};
 use model::record::Run;
 use model::units::{group_thousands, percent};
 
@@ -9,6 +10,12 @@ use model::units::{group_thousands, percent};
 const LABELS: usize = 7;
 /// Points farther out than this, as a multiple of the line, would press it into a corner.
 const FAR: f64 = 1.15;
+/// A demand and published limits are drawn up to this multiple of the line, and else said.
+const SIGHT: f64 = 2.5;
+/// The sine of an angle below which a line is straight.
+const STRAIGHT: f64 = 1e-3;
+/// Parts that mixes are divided into for published limits.
+const MIXES: u32 = 20;
 
 /// The map of a run; `None` for another run, and where no mix met the limit.
 pub(super) fn chart(run: &Run, prefix: &str) -> Option<Lines> {
@@ -21,12 +28,30 @@ pub(super) fn chart(run: &Run, prefix: &str) -> Option<Lines> {
         let points = map.mixes.iter().filter_map(|mix| Some(point(mix, per_s(mix)?))).filter(near);
         Line { name: name.to_owned(), pieces: points.map(|point| vec![point]).collect(), dots: true }
     };
-    let lines = vec![
+    let mut lines = vec![
         Line { name: "line".to_owned(), pieces: vec![on_line.clone()], dots: false },
         dots("missed the limit", |mix| mix.missed_per_s),
         dots("met the limit", |mix| mix.carried_per_s),
     ];
-    let scale = Scale::from_zero(std::iter::once(most.0))?;
+    let is_in_sight = |(reads, writes): (f64, f64)| reads <= SIGHT * most.0 && writes <= SIGHT * most.1;
+    let (mut words, mut widest) = (vec![spans(&on_line)], most.0);
+    if let Some(demand) = map.demand {
+        let point = (demand.reads_per_s, demand.writes_per_s);
+        words.extend(map.place_words().map(|words| format!("{words}.")));
+        if is_in_sight(point) {
+            widest = widest.max(point.0);
+            lines.push(Line { name: "demand".to_owned(), pieces: vec![vec![point]], dots: true });
+        }
+    }
+    if let Some((platform, published)) = published(run, map.block_bytes) {
+        let ends = [published.first(), published.last()].map(|end| end.copied().unwrap_or_default());
+        words.push(format!("Published for {platform}: {}", spans(&ends)));
+        if ends.into_iter().all(is_in_sight) {
+            widest = ends.iter().fold(widest, |most, (reads, _)| most.max(*reads));
+            lines.push(Line { name: "published limits".to_owned(), pieces: vec![published], dots: false });
+        }
+    }
+    let scale = Scale::from_zero(std::iter::once(widest))?;
     let sure =
         map.within.map_or_else(String::new, |within| format!(" It is known to {} % either way.", percent(within)));
     let frame = Frame {
@@ -39,12 +64,12 @@ pub(super) fn chart(run: &Run, prefix: &str) -> Option<Lines> {
         y_title: "writes/s (layer: client)".to_owned(),
         y_quantity: Quantity::PerSecond,
         first: First::Linear,
-        words: spans(&on_line),
+        words: words.join(" "),
     };
     let across = Across {
         title: "reads/s (layer: client)".to_owned(),
         quantity: Quantity::PerSecond,
-        range: (0.0, most.0 * FAR),
+        range: (0.0, widest * FAR),
         ticks: scale.ticks(LABELS),
     };
     (on_line.len() > 1).then_some(Lines {
@@ -55,6 +80,32 @@ pub(super) fn chart(run: &Run, prefix: &str) -> Option<Lines> {
         marks: Vec::new(),
         labels: Vec::new(),
     })
+}
+
+/// The platform that the tags of a run name, and what is published that it carries of each mix of such requests, reads alone first.
+fn published(run: &Run, block_bytes: u32) -> Option<(String, Vec<(f64, f64)>)> {
+    let Tagged::Platform(platform) = tagged_platform(run, Catalogue::in_reports()) else { return None };
+    let of_mix = |step: u32| {
+        let read_share = f64::from(MIXES - step) / f64::from(MIXES);
+        let asked = Asked { read_share, block_bytes: f64::from(block_bytes), hit_share: 0.0 };
+        let per_s = Expectation::of(&platform, asked).sustained()?.per_s;
+        Some((per_s * read_share, per_s * (1.0 - read_share)))
+    };
+    let mut points: Vec<(f64, f64)> = (0..=MIXES).map(of_mix).collect::<Option<_>>()?;
+    // Nothing was measured there, so that only ends and corners are points.
+    let is_corner = |[one, middle, other]: [(f64, f64); 3]| {
+        let (there, back) = ((middle.0 - one.0, middle.1 - one.1), (other.0 - middle.0, other.1 - middle.1));
+        let [there_long, back_long] = [there, back].map(|(reads, writes)| reads.hypot(writes));
+        (there.0 * back.1 - there.1 * back.0).abs() > STRAIGHT * there_long * back_long
+    };
+    let corners: Vec<bool> = points.windows(3).map(|three| is_corner([three[0], three[1], three[2]])).collect();
+    let last = points.len() - 1;
+    let mut place = 0;
+    points.retain(|_| {
+        place += 1;
+        place == 1 || place == last + 1 || corners[place - 2]
+    });
+    Some((platform.name(), points))
 }
 
 /// From where to where the line leads, in words.
