@@ -289,8 +289,9 @@ impl Opening {
             StoppedBy::Hung(longest) => format!("nothing was answered for {longest}{there}"),
             StoppedBy::Unsteady => format!("throughput was not steady{there}"),
             StoppedBy::Nothing => "no limit was reached".to_owned(),
-            StoppedBy::MostOfTime(..) | StoppedBy::MostOfRequests { .. } => {
-                format!("unknown from one load; {}", by.words())
+            StoppedBy::MostOfTime(..) | StoppedBy::MostOfRequests(_) => {
+                let is_too_much = self.carries.as_ref().is_some_and(|it| matches!(it.claim, Claim::LessThan { .. }));
+                format!("{}{}", if is_too_much { "unknown; " } else { "unknown from one load; " }, by.words())
             }
             StoppedBy::OneHost => by.words(),
             _ => by.words().trim_start_matches("stopped ").to_owned(),
@@ -302,7 +303,7 @@ impl Opening {
             None => String::new(),
         };
         let checkpoints = self.log_checkpoints.as_ref().map_or_else(String::new, |words| format!("; {words}"));
-        Some(format!("{words}{beyond}{next}{checkpoints}"))
+        Some(format!("{words}{beyond}{}{next}{checkpoints}", self.and_spent()))
     }
 
     /// What else belongs to the answer.
@@ -321,7 +322,7 @@ impl Opening {
     /// Whether something stopped the load, so that more of it brings nothing.
     fn is_stopped(&self) -> bool {
         match &self.stopped_by {
-            None | Some(StoppedBy::Nothing | StoppedBy::MostOfTime(..) | StoppedBy::MostOfRequests { .. }) => {
+            None | Some(StoppedBy::Nothing | StoppedBy::MostOfTime(..) | StoppedBy::MostOfRequests(_)) => {
                 self.verdict.as_ref().is_some_and(|verdict| verdict.answer == LimitAnswer::No)
             }
             Some(_) => true,
@@ -773,7 +774,7 @@ impl StoppedBy {
                 let (value, note) = words.split_once(" (").unwrap_or((words, ""));
                 (value.to_owned(), note.trim_end_matches(')').to_owned())
             }
-            Self::MostOfTime(..) | Self::MostOfRequests { .. } => of("not known", self.words()),
+            Self::MostOfTime(..) | Self::MostOfRequests(_) => of("not known", self.words()),
             Self::LoadGenerator => of("load generator", "not the target".to_owned()),
             Self::OneHost => of("this host", "there was no network".to_owned()),
             Self::Latency { .. } => of("latency", self.words().trim_start_matches("stopped by latency, ").to_owned()),

@@ -53,7 +53,7 @@ impl Opening {
                 Some(HowKnown::Seen)
             }
             StoppedBy::MostOfTime(..)
-            | StoppedBy::MostOfRequests { .. }
+            | StoppedBy::MostOfRequests(_)
             | StoppedBy::Latency { .. }
             | StoppedBy::Queue
             | StoppedBy::Errors

@@ -8,6 +8,7 @@ mod first_screen_tests;
 mod how_known;
 #[cfg(test)]
 mod reported_tests;
+mod spent;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -15,6 +16,7 @@ mod words;
 pub(super) use answer::{at_load, of_lines};
 pub use first_screen::{FirstScreen, LimitLine, Tile};
 pub use how_known::HowKnown;
+pub use spent::TimeSpent;
 pub(super) use words::{at_ceiling, number};
 
 use super::check::Check;
@@ -25,10 +27,8 @@ use super::{
     ReadSource, RunVerdict, Series, ServerFinding, SizeLimits, StepLine, Stops, Together, TogetherVerdict, Vocabulary,
     Why, at_once, fleet, is_on_server, likeness, measured,
 };
-use crate::generator::wanted_share;
-use crate::measured::is_one_load;
 use crate::message::list;
-use crate::{Failing, FleetFinding, GroupFinding, NotCompleted, PageCacheUse, Place, Severity, TimeParts, sending};
+use crate::{Failing, FleetFinding, GroupFinding, NotCompleted, PageCacheUse, Severity};
 use model::record::{Level, Metric, Run, Step};
 use model::units::Nanos;
 
@@ -53,6 +53,8 @@ pub struct Opening {
     pub bulk: Option<BulkAnswer>,
     /// Why it was not more; absent where nothing reports.
     pub stopped_by: Option<StoppedBy>,
+    /// Where requests of the load that was too much spent most of their time; only where their latency or a queue ended it.
+    pub spent: Option<TimeSpent>,
     /// How many times what was carried processors carry at most once nothing else stops it; absent where that is not known, or far off.
     pub processors_next: Option<f64>,
     /// Whether the volumes share a limit, of a run that loaded them alone and together.
@@ -210,13 +212,9 @@ pub enum StoppedBy {
     Sessions(Stops, Vocabulary),
     /// Nothing that is known, since only one load was seen: where most of the time of its work went.
     MostOfTime(Stops, Vocabulary),
-    /// Nothing that is known, since only one load of raw storage was seen: where requests spent most of their time.
-    MostOfRequests {
-        /// [`Place::Device`], [`Place::BeforeDevice`], or [`Place::Target`] of a server of files.
-        place: Place,
-        /// Share of their time at least, 0 to 1.
-        share: f64,
-    },
+    /// Nothing that is known, since only one load of storage was seen, or none was small enough: where its requests spent most of their
+    /// time.
+    MostOfRequests(TimeSpent),
     /// Something of the network or of its two ends.
     Network(NetworkStop),
     /// There was no network: both of its ends were one host.
@@ -300,7 +298,9 @@ impl Opening {
         }
         let stopped_by = carries.as_ref().and_then(|carried| {
             let found = stopped_by(findings, carried);
-            of_sessions(run, findings, carried, found.as_ref()).or(found).or_else(|| of_requests(run, carried))
+            of_sessions(run, findings, carried, found.as_ref())
+                .or(found)
+                .or_else(|| TimeSpent::of_answer(run, carried).map(StoppedBy::MostOfRequests))
         });
         if let Some(carried) = &mut carries
             && carried.claim == Claim::AtLeast
@@ -334,6 +334,10 @@ impl Opening {
                 .filter(|_| check.is_none()),
             check,
             rises_from: carries.as_ref().filter(|_| may_rise).and_then(|carried| rises_from(findings, carried)),
+            spent: carries
+                .as_ref()
+                .zip(stopped_by.as_ref())
+                .and_then(|(carried, by)| spent(run, findings, carried, by)),
             log_checkpoints: carries.as_ref().and_then(|carried| log_checkpoints(run, findings, carried)),
             beyond: carries.as_ref().and_then(|carried| beyond(run, findings, carried, stopped_by.as_ref())),
             likeness: carries.as_ref().and_then(|carried| likeness::likeness(run, carried.step.as_ref()?)),
@@ -423,39 +427,6 @@ pub(crate) fn says_why(stops: &Stops, words: Vocabulary, findings: &[Finding], s
     }
 }
 
-/// Where requests spend this share of their time, most of it went.
-const MOST_OF_TIME: f64 = 0.5;
-
-/// Where the requests of one load of raw storage spent most of their time, whatever the bounds of its parts. A busy load generator takes
-/// what is finished late, so that nothing is known of what is before the device.
-fn of_requests(run: &Run, carried: &Carried) -> Option<StoppedBy> {
-    if Vocabulary::of(run) != Vocabulary::Requests || carried.claim != Claim::Seen || !is_one_load(run) {
-        return None;
-    }
-    let step = measured(run).find(|step| Some(&step.label) == carried.step.as_ref())?;
-    // A rate that was requested and reached was stopped by nothing.
-    if step.load.rate_operations_per_s.is_some() && sending::behind(step).is_none() {
-        return None;
-    }
-    let is_idle = wanted_share(step).is_some_and(|share| share < MOST_OF_TIME);
-    let parts = TimeParts::of(run, step)?;
-    let of = |place| parts.part(place).map(|part| (part.least_sessions, part.most_sessions));
-    if let Some((least, most)) = of(Place::Target).filter(|_| !run.target.facts.nfs.connections.is_empty()) {
-        let share = Some(least / most).filter(|share| *share >= MOST_OF_TIME && is_idle)?;
-        return Some(StoppedBy::MostOfRequests { place: Place::Target, share });
-    }
-    let (device, before) = (of(Place::Device)?, of(Place::BeforeDevice)?);
-    // What idle slots there are is no time of requests.
-    let all = device.1.max(device.0 + before.1);
-    let share = |(least, _): (f64, f64)| Some(least / all).filter(|share| *share >= MOST_OF_TIME);
-    let (place, share) = match (share(device), share(before)) {
-        (Some(share), _) => (Place::Device, share),
-        (None, Some(share)) if is_idle => (Place::BeforeDevice, share),
-        (None, _) => return None,
-    };
-    Some(StoppedBy::MostOfRequests { place, share: share.min(1.0) })
-}
-
 /// Load grows by this before a rate that stayed is a plateau, and its rate by no more than this power of it.
 const MORE_USERS: f64 = 1.9;
 const STAYED: f64 = 0.1;
@@ -476,6 +447,13 @@ fn levelled_off<'a>(run: &'a Run, carried: &Carried) -> Option<&'a Step> {
         .filter_map(|step| Some((Figures(step).operations_per_s()?, users(step)?)))
         .max_by(|one, other| one.0.total_cmp(&other.0))?;
     (rate <= before * (all / before_users).powf(STAYED)).then_some(most)
+}
+
+/// Where requests of the load that bounds the answer spent most of their time, where nothing but that it was too much is known of it.
+fn spent(run: &Run, findings: &[Finding], carried: &Carried, by: &StoppedBy) -> Option<TimeSpent> {
+    let is_open = matches!(by, StoppedBy::Latency { .. } | StoppedBy::Queue | StoppedBy::Hung(_));
+    let bounding = above_line(findings, carried).filter(|_| is_open)?;
+    TimeSpent::of(run, measured(run).find(|step| step.label == bounding)?)
 }
 
 /// Of the step that was too much, or else of the one that is reported, as for what stopped it.
@@ -504,8 +482,10 @@ fn is_shared(by: &StoppedBy, found: &Together) -> bool {
 }
 
 fn stopped_by(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {
-    if matches!(carried.claim, Claim::Sustained { .. } | Claim::Unclear | Claim::LessThan { .. }) {
-        return None;
+    match carried.claim {
+        Claim::Sustained { .. } | Claim::Unclear => return None,
+        Claim::LessThan { .. } => return of_least(findings, carried),
+        _ => {}
     }
     if let Some(stop) = carried.step.as_ref().and_then(|step| of_network(findings, step)) {
         return Some(StoppedBy::Network(stop));
@@ -528,14 +508,32 @@ fn stopped_by(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {
         }
         _ => None,
     });
-    let at_ceiling = ceiling.and_then(|found| match found.limit {
-        Limit::Generator { .. } => Some(StoppedBy::LoadGenerator),
-        Limit::NotReached { .. } | Limit::Unclear => None,
-        _ => Some(StoppedBy::Ceiling(found.clone())),
-    });
+    let at_ceiling = ceiling.and_then(StoppedBy::at);
     let still_grew = || ceiling.map(|_| StoppedBy::Nothing);
     caps.or(at_ceiling).or_else(|| line_ended(findings, carried)).or_else(still_grew)
 }
+
+/// What stops even the least load: the rate that others come to as well, or a limit that the kernel states and that is near.
+fn of_least(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {
+    let counted = match carried.unit {
+        Unit::Requests => "requests",
+        Unit::Reads => "physical reads",
+        _ => return None,
+    };
+    let is_of_least = |found: &Ceiling| {
+        let is_known = found.named.is_some() && carried.per_s >= NEAR_STATED * found.per_s;
+        carried.step.as_ref().is_some_and(|step| found.steps.contains(step)) || is_known
+    };
+    findings.iter().find_map(|finding| match finding {
+        Finding::Ceiling(found) if found.what == counted && found.series == carried.series && is_of_least(found) => {
+            StoppedBy::at(found)
+        }
+        _ => None,
+    })
+}
+
+/// A load of so many times a limit that the kernel states is held back now and then, since requests come in bursts.
+const NEAR_STATED: f64 = 0.5;
 
 /// Large reads that carry so many times the bytes per second of small ones are not held by the same limit on bytes.
 const FAR_MORE_BYTES: f64 = 2.0;

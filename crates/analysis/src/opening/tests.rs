@@ -142,7 +142,8 @@ fn without_a_ceiling_latency_is_what_stopped_the_load() {
     let mut findings = analyse(&run, &LatencyTarget::default());
     findings.retain(|finding| !matches!(finding, Finding::Ceiling(_)));
     let sentence = Opening::of(&run, &findings).sentence();
-    assert!(sentence.ends_with("; stopped by latency, 7.34 ms with 16 outstanding."), "{sentence}");
+    let there = "there requests spent 94.9 % of their time in the device and its queue.";
+    assert!(sentence.ends_with(&format!("; stopped by latency, 7.34 ms with 16 outstanding; {there}")), "{sentence}");
 }
 
 #[test]
@@ -158,10 +159,13 @@ fn what_ended_a_search_over_rates_is_named() {
     };
     let carries = "Sustains 4,000 but not 8,000 requests/s at p99 within 5.00 ms; ";
     for (why, words) in [
-        (Why::FellBehind, "a queue grew there."),
+        (Why::FellBehind, "a queue grew there; there requests spent 93.1 % of their time in the device and its queue."),
         (Why::Errors, "too many failed there."),
         (Why::NotSteady, "that was not steady."),
-        (Why::Latency, "stopped by latency, 5.27 s."),
+        (
+            Why::Latency,
+            "stopped by latency, 5.27 s; there requests spent 93.1 % of their time in the device and its queue.",
+        ),
     ] {
         assert_eq!(with(why, true), format!("{carries}{words}"));
     }
@@ -171,7 +175,8 @@ fn what_ended_a_search_over_rates_is_named() {
     );
     assert_eq!(
         with(Why::Latency, false),
-        "Sustains less than 8,000 requests/s at p99 within 5.00 ms: it is 5.27 s already."
+        "Sustains less than 8,000 requests/s at p99 within 5.00 ms: it is 5.27 s already; requests spent 93.1 % of their time in \
+         the device and its queue."
     );
 }
 
@@ -276,7 +281,10 @@ fn each_kind_of_limit_has_its_words() {
         (Limit::Device, "; stopped by the device, at 5,000 requests/s (41 MB/s)."),
         (Limit::ServerStorage, "; stopped by the storage that the server reads from, at 5,000 requests/s."),
         (Limit::Server, "; stopped by the server, or what it reads from, at 5,000 requests/s."),
-        (Limit::NotReached { growth: 0.5 }, "; stopped by latency, 7.34 ms with 16 outstanding."),
+        (
+            Limit::NotReached { growth: 0.5 },
+            "; stopped by latency, 7.34 ms with 16 outstanding; there requests spent 94.9 % of their time in the device and its queue.",
+        ),
     ] {
         let sentence = with(limit);
         assert!(sentence.ends_with(words), "{limit:?}: {sentence}");
@@ -520,4 +528,18 @@ fn a_sweep_whose_answer_rests_on_a_step_that_swings_is_in_doubt() {
     }
     let doubt = opening(&run).doubt.map(|doubt| doubt.phrase).unwrap_or_default();
     assert!(doubt.starts_with("throughput was not steady"), "{doubt}");
+}
+
+#[test]
+fn what_stops_even_the_least_load_is_named_where_it_runs_at_the_rate_of_all() {
+    let mut run = requests::sweep();
+    let target: LatencyTarget = "p99=10us".parse().unwrap();
+    let opening = |run: &Run| Opening::of(run, &analyse(run, &target));
+    let whole = opening(&run);
+    assert!(matches!(whole.stopped_by, Some(StoppedBy::MostOfRequests(_))), "2,000 of 5,000: {}", whole.sentence());
+    // 16 and 64 outstanding, at 5,000 requests/s both.
+    run.steps.drain(..2);
+    let flat = opening(&run);
+    assert!(matches!(flat.stopped_by, Some(StoppedBy::Ceiling(_))), "{}", flat.sentence());
+    assert!(matches!(flat.carries.unwrap().claim, Claim::LessThan { .. }));
 }

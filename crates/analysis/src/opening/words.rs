@@ -3,10 +3,10 @@
 use super::{Carried, Claim, FromCache, Latency, Opening, StoppedBy, Unit};
 use crate::message::{list, of_series};
 use crate::{
-    Calibrated, Calibration, Ceiling, ConnectionSweep, Limit, LimitAnswer, Multiple, Place, RunVerdict, SizeLimits,
-    Stopped, Together,
+    Calibrated, Calibration, Ceiling, ConnectionSweep, Limit, LimitAnswer, Multiple, RunVerdict, SizeLimits, Stopped,
+    Together,
 };
-use model::units::{Bytes, Nanos, group_thousands, percent};
+use model::units::{Bytes, Nanos, group_thousands};
 
 impl Opening {
     /// One sentence. What makes the answer doubtful is said instead of it, for a figure that is void is repeated all the
@@ -73,7 +73,12 @@ impl Opening {
             Some(times) => format!("; processors come next, at {times:.1} times that at most"),
             None => String::new(),
         };
-        Some(stopped + &beyond + &next)
+        Some(stopped + &beyond + &self.and_spent() + &next)
+    }
+
+    /// Where the time of what was too much went, behind what ended the load.
+    pub(super) fn and_spent(&self) -> String {
+        self.spent.map_or_else(String::new, |spent| format!("; there {}", spent.words()))
     }
 
     /// The same for who asked for a limit: yes or no, the figure and the limit, and only then why it should not be repeated.
@@ -233,23 +238,22 @@ impl Carried {
 }
 
 impl StoppedBy {
+    /// A ceiling that stops a load; absent where it names nothing.
+    pub(super) fn at(found: &Ceiling) -> Option<Self> {
+        match found.limit {
+            Limit::Generator { .. } => Some(Self::LoadGenerator),
+            Limit::NotReached { .. } | Limit::Unclear => None,
+            _ => Some(Self::Ceiling(found.clone())),
+        }
+    }
+
     pub(crate) fn words(&self) -> String {
         match self {
             Self::Ceiling(ceiling) => format!("stopped by {}", at_ceiling(ceiling)),
             Self::Caps(limits) => format!("stopped by {}", caps(limits)),
             Self::Sessions(stops, words) => format!("stopped by {}", stops.words_of(words.work())),
             Self::MostOfTime(stops, words) => stops.went_to(words.work()),
-            Self::MostOfRequests { place: Place::Device, share } => {
-                format!("requests spent {} % of their time in the device and its queue", percent(*share))
-            }
-            Self::MostOfRequests { place: Place::Target, share } => {
-                format!("requests spent {} % of their time on the way to the server, in it and back", percent(*share))
-            }
-            Self::MostOfRequests { share, .. } => format!(
-                "requests spent {} % of their time before the device, where a limiter such as the kernel's throttle, or the file system, keeps \
-                 them",
-                percent(*share)
-            ),
+            Self::MostOfRequests(spent) => spent.words(),
             Self::Network(stop) => format!("stopped by {}", stop.words()),
             Self::OneHost => {
                 "both ends are on this host, so that this is what its processors and kernel do, and not a network"
