@@ -47,6 +47,11 @@ impl PageArgs {
         self.output.is_none() || self.text
     }
 
+    /// Whether a file is to be written.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.output.is_some()
+    }
+
     /// Refuses a place that cannot be written to, or a kind of file that is not made, before anything else is done.
     pub(super) fn check(&self, format: Format) -> Result<(), Failure> {
         let has_more = self.text || format == Format::Json;

@@ -96,7 +96,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         limits => runs.iter().map(|run| findings(run, limits)).collect(),
     };
     let reported: Vec<Reported<'_>> =
-        runs.iter().zip(&found).map(|(run, findings)| Reported { run, findings }).collect();
+        runs.iter().zip(&found).map(|(run, findings)| Reported::new(run, findings)).collect();
     if let Some(directory) = &arguments.csv.as_ref().filter(|path| !results::is_one_table(path)) {
         let folders = csv_folders(directory, &places);
         for (run, folder) in runs.iter().zip(folders) {
@@ -122,7 +122,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Format::Text if !arguments.page.has_text() => {}
         Format::Text => {
             let detail = if arguments.full { Detail::Full } else { Detail::Brief };
-            for (number, Reported { run, findings }) in reported.iter().enumerate() {
+            for (number, Reported { run, findings, .. }) in reported.iter().enumerate() {
                 if number > 0 {
                     let mut out = say::output();
                     writeln!(out, "\n{}\n", "=".repeat(say::width().min(LONGEST_RULE)))?;
@@ -218,7 +218,7 @@ fn steps(runs: &[Run]) -> Result<Vec<u8>, Failure> {
 }
 
 /// The picture of one run.
-fn picture(reported: &[Reported<'_>]) -> Result<Picture, Failure> {
+pub(super) fn picture(reported: &[Reported<'_>]) -> Result<Picture, Failure> {
     let [one] = reported else {
         let failure = Failure::new(format_args!("a picture shows one run, and these are {}", reported.len()));
         return Err(failure.with_hint("`plimsoll compare A B -o FILE.png` lays runs over each other".to_owned()));
@@ -251,7 +251,8 @@ pub(super) fn page(reported: &[Reported<'_>]) -> Result<Vec<u8>, Failure> {
 
 /// One run is a document; several are a list of them.
 fn write_json(reported: &[Reported<'_>]) -> Result<(), Failure> {
-    let documents: Vec<_> = reported.iter().map(|Reported { run, findings }| RunReport::new(run, findings)).collect();
+    let documents: Vec<_> =
+        reported.iter().map(|Reported { run, findings, .. }| RunReport::new(run, findings)).collect();
     match documents.as_slice() {
         [one] => say::json(one),
         several => say::json(&several),

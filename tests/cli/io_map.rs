@@ -3,6 +3,8 @@
 use std::fs;
 use std::process::Stdio;
 
+use model::record::sample::windows::{Hour, QUICK, report};
+use model::record::store::Store;
 use serde_json::Value;
 
 use crate::manners::{signal, wait_for};
@@ -164,4 +166,55 @@ fn a_map_that_is_cut_short_shows_what_it_has() {
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(130), "{said}");
     assert!(said.contains("The map was cut short."), "{said}");
+}
+
+#[test]
+fn a_production_is_held_against_the_line_hour_by_hour_and_drawn_on_it() {
+    let place = Place::new();
+    let ask = |at: &str, more: &[&str]| place.run(&[&["fit", "--demand", "202611", "--at", at], more].concat());
+    let of_map = |size: &str| {
+        let answer = map(&place, PLANTED, &["--block-size", size, "--json"]);
+        assert_eq!(answer.code, Some(0), "{answer}");
+        answer.json()["run"]["id"].as_str().unwrap().to_owned()
+    };
+    let (same, smaller) = (of_map("8K"), of_map("4K"));
+    let store = Store::new(place.path("plimsoll-runs"));
+    let hour = |at, reads_per_s, writes_per_s| {
+        store.save(&report(Hour { at, minutes: 60, reads_per_s, writes_per_s, within_ms: QUICK })).unwrap();
+    };
+    (0..40).for_each(|at| hour(at, 4_000 + 60 * at.unsigned_abs(), 1_000 + 30 * at.unsigned_abs()));
+    // No level has the reads of one and the writes of the other.
+    hour(40, 7_000, 500);
+    hour(41, 500, 2_500);
+    let on_map = |answer: &Answer| answer.json()["map"].clone();
+    let all = ask("peak", &["--capacity", &same, "--json"]);
+    assert_eq!(
+        (all.code, &all.json()["basis"], &on_map(&all)["inside"]),
+        (Some(0), &"map".into(), &42.into()),
+        "{all}"
+    );
+    assert!(all.json()["latency"]["platform"].is_null(), "points of a map are in no order: {all}");
+    // One of 43 hours is less than 5 % of the time.
+    hour(42, 5_000, 4_500);
+    let peak = ask("peak", &["--capacity", &same, "-o", "hours.html", "--text"]);
+    assert_eq!(peak.code, Some(1), "{peak}");
+    let sentence = peak.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        sentence.contains("1 of 43 windows is outside of its line, which has 0.7 times as much at worst."),
+        "{peak}"
+    );
+    assert!(sentence.contains("These are the 10 windows of least headroom."), "{peak}");
+    assert!(fs::read_to_string(place.path("hours.html")).unwrap().contains("windows of the demand"));
+    assert_eq!(ask("p95", &["--capacity", &same]).code, Some(0));
+    // Larger requests than those of the map are not known to be inside, and what is outside stays outside.
+    let larger = ask("p95", &["--capacity", &smaller, "--json"]);
+    assert_eq!((larger.code, &on_map(&larger)["inside"], &on_map(&larger)["outside"]), (Some(2), &0.into(), &1.into()));
+    let other_limit = ask("p95", &["--capacity", &same, "--limit", "p99=60ms", "--json"]);
+    assert!(on_map(&other_limit).is_null(), "a map has its own limit: {other_limit}");
+    let sweep =
+        ["io", "sweep", "--path", PLANTED, "--pattern", "randread", "--depth", "1,2", "--duration", "1", "--quiet"];
+    place.run(&sweep);
+    let refused = ask("peak", &["--capacity", "last", "-o", "no.png"]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("only a map is drawn"), "{refused}");
+    assert!(!place.path("no.png").exists());
 }

@@ -118,7 +118,7 @@ pub use load_line::{
     Point, QuantileValue, Queue, RateKnee, RatePoint, Responds, ResponseShape, Scalability, Scales, StepLine, Subject,
     Verdict, VerdictOutcome, Why, is_hung, judge, judge_all,
 };
-pub use map::{MapAnswer, MapEnded, MapPlace, MappedMix, next_of_map};
+pub use map::{MapAnswer, MapEnded, MapPlace, MappedMix, limit_of as limit_of_map, next_of_map};
 use measured::{CELL_SINGLE_BLOCK_READ, is_measured, worst};
 pub use measured::{SINGLE_BLOCK_READ, is_one_load, measured};
 pub use message::{Message, Severity};

@@ -7,10 +7,11 @@ use super::paper::{Paper, Terminal};
 use super::text::NARROWEST;
 use super::trend::{length, minute};
 use super::words::{UNKNOWN, number};
-use analysis::QuantileValue;
 use analysis::capacity::{
-    Answer, Basis, Compared, Demand, Fit, FitDoubt, LatencyThere, NotKnown, Platform, Share, Verdict,
+    Answer, Basis, Compared, Demand, Fit, FitDoubt, LatencyThere, MapFit, NotKnown, PlacedWindow, Platform, Share,
+    Verdict,
 };
+use analysis::{MapPlace, QuantileValue};
 use model::record::Metric;
 use model::units::{Bytes, group_thousands, percent};
 
@@ -38,7 +39,17 @@ pub fn fit(out: &mut impl Write, fit: &Fit, demand: &Demand, platform: &Platform
     paper.table("Demand and capacity", &compared(fit, demand))?;
     paper.aside(&rests_on(fit, demand, platform))?;
     paper.aside(&latency(fit, demand, platform))?;
-    levels(&mut paper, platform)?;
+    match &fit.map {
+        Some(map) => {
+            let [inside, outside, unknown] = map.counts();
+            let title = format!("Windows by the line: {inside} inside, {outside} outside, {unknown} unknown");
+            paper.table(&title, &windows(map))?;
+            if map.windows.len() > TIGHTEST {
+                paper.aside(&format!("These are the {TIGHTEST} windows of least headroom."))?;
+            }
+        }
+        None => levels(&mut paper, platform)?,
+    }
     if !fit.doubts.is_empty() {
         paper.title("Why it may be otherwise")?;
         for doubt in &fit.doubts {
@@ -76,6 +87,12 @@ pub fn sentence(fit: &Fit, demand: &Demand, platform: &Platform) -> String {
         (Answer::Carries, _) if fit.basis == Basis::Windows => format!(
             "`{name}` sustains `{database}` at {share} with {target}: each window of the database is below a level that met it."
         ),
+        (Answer::Carries | Answer::DoesNot, _)
+            if fit.basis == Basis::Map
+                && let Some(map) = &fit.map =>
+        {
+            by_map(fit.answer, map, &format!("`{database}` at {share} with {target}"), name)
+        }
         (Answer::Carries, _) if let Basis::Trivial(level) = &fit.basis => format!(
             "`{name}` sustains `{database}` at {share} with {target}: its whole demand is less than 1 % of {level}, which met it \
              easily."
@@ -119,6 +136,48 @@ pub fn sentence(fit: &Fit, demand: &Demand, platform: &Platform) -> String {
     }
 }
 
+/// The answer by a map.
+fn by_map(answer: Answer, map: &MapFit, what: &str, name: &str) -> String {
+    let all = map.windows.len();
+    let [inside, outside, _] = map.counts();
+    let windows = |count: usize| if all == 1 { "the window".to_owned() } else { format!("{count} of {all} windows") };
+    let of_line = |window: Option<&PlacedWindow>| window.and_then(|window| window.place.times());
+    let is = |count: usize| if all == 1 || count == 1 { "is" } else { "are" };
+    if answer == Answer::Carries {
+        let least = of_line(map.windows.iter().find(|window| matches!(window.place, MapPlace::Inside { .. })));
+        let least =
+            least.map_or_else(String::new, |least| format!(", which has at least {} times as much", times(least)));
+        return format!("`{name}` sustains {what}: {} {} inside of its line{least}.", windows(inside), is(inside));
+    }
+    let least = of_line(map.windows.iter().find(|window| matches!(window.place, MapPlace::Outside { .. })));
+    let least = least.map_or_else(String::new, |least| format!(", which has {} times as much at worst", times(least)));
+    format!("`{name}` does not sustain {what}: {} {} outside of its line{least}.", windows(outside), is(outside))
+}
+
+/// How many windows of least headroom are shown.
+const TIGHTEST: usize = 10;
+
+/// The windows of least headroom on a map.
+fn windows(map: &MapFit) -> Grid {
+    let mut grid = Grid::new(1, ["window (UTC)", "reads/s", "writes/s", "MB/s", "line", "headroom"]);
+    for window in map.windows.iter().take(TIGHTEST) {
+        let place = match window.place {
+            MapPlace::Inside { .. } => "inside",
+            MapPlace::Outside { .. } => "outside",
+            MapPlace::Unknown { .. } => UNKNOWN,
+        };
+        grid.push(vec![
+            window.from.map_or_else(|| "sum".to_owned(), minute),
+            number(window.rates.reads),
+            number(window.rates.writes),
+            number(window.rates.megabytes),
+            place.to_owned(),
+            window.place.times().map_or_else(|| UNKNOWN.to_owned(), times),
+        ]);
+    }
+    grid
+}
+
 fn share_words(share: Share) -> String {
     match share {
         Share::Peak => "its peak".to_owned(),
@@ -151,6 +210,13 @@ fn not_known(why: NotKnown, fit: &Fit, demand: &Demand) -> String {
         }
         NotKnown::BelowLevels => {
             "no level met the target, and each had more load in some respect than the database demands".to_owned()
+        }
+        NotKnown::OnMap => {
+            let [_, _, unknown] = fit.map.as_ref().map_or([0; 3], MapFit::counts);
+            let of = fit.map.as_ref().map_or(0, |map| map.windows.len());
+            format!(
+                "{unknown} of {of} windows lie too close to its line, where nothing was measured, or have requests of another size"
+            )
         }
         NotKnown::Apart => {
             "some level reached each demanded rate, but no level is known to have reached all of them at once"
@@ -198,6 +264,7 @@ fn rests_on(fit: &Fit, demand: &Demand, platform: &Platform) -> String {
     let lengths = if most - least < 60.0 { length(most) } else { format!("{} to {}", length(least), length(most)) };
     let capacity = match &fit.level {
         Some(level) => format!("capacity of level {level} of `{}`, which met the target", platform.name),
+        None if fit.basis == Basis::Map => format!("the line of `{}` was held against each of them", platform.name),
         None if fit.basis == Basis::Windows => {
             format!(
                 "capacity is the most of any level of `{}` that met the target, and each window is within one",
@@ -212,6 +279,7 @@ fn rests_on(fit: &Fit, demand: &Demand, platform: &Platform) -> String {
 fn latency(fit: &Fit, demand: &Demand, platform: &Platform) -> String {
     let quantile = platform.target.quantile_name();
     let there = match &fit.latency {
+        None if platform.is_map => format!("Of `{}` latency is known only at the points of its map.", platform.name),
         None => format!("`{}` was not measured at that rate, so its latency there is not known.", platform.name),
         Some(there) => format!("On `{}` {}.", platform.name, latency_there(there, &quantile)),
     };

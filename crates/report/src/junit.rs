@@ -77,7 +77,7 @@ mod tests {
         let limits: Vec<_> = limits.iter().map(|limit| limit.parse().unwrap()).collect();
         let findings = analysis::analyse_limits(run, &limits);
         let mut out = Vec::new();
-        write(&[Suite::of_run(&Reported { run, findings: &findings })], &mut out).unwrap();
+        write(&[Suite::of_run(&Reported::new(run, &findings))], &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -101,6 +101,6 @@ mod tests {
             }
         }
         assert_eq!(names, ["testsuites", "testsuite", "testcase", "system-out", "testcase", "failure"]);
-        assert_eq!(Suite::of_run(&Reported { run: &run, findings: &[] }).count(), 0);
+        assert_eq!(Suite::of_run(&Reported::new(&run, &[])).count(), 0);
     }
 }

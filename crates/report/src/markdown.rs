@@ -179,7 +179,7 @@ mod tests {
         run.name = NAME.to_owned();
         let limits: Vec<_> = limits.iter().map(|limit| limit.parse().unwrap()).collect();
         let findings = analysis::analyse_limits(&run, &limits);
-        of(&[Reported { run: &run, findings: &findings }])
+        of(&[Reported::new(&run, &findings)])
     }
 
     #[test]

@@ -44,7 +44,7 @@ fn no_word_of_postgresql_stands_in_what_is_reported_of_another_server() {
     }
     let mut page = Vec::new();
     let findings = analyse_asked(&run, None);
-    html::report(&mut page, &[html::Reported { run: &run, findings: &findings }], &html::Kept::File).unwrap();
+    html::report(&mut page, &[html::Reported::new(&run, &findings)], &html::Kept::File).unwrap();
     let interval = &run.steps[0].intervals[5];
     let said = [
         plain(&run, Detail::Brief, 100),

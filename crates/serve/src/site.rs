@@ -360,7 +360,7 @@ fn make(key: &str, directory: &Path, etag: String, may_go_on: bool, until: Insta
     let seconds = (may_go_on && run.outcome == Outcome::Unfinished).then(|| period_s(began.elapsed() * 2));
     let follow = seconds.map(|seconds| Follow { path: &path, seconds });
     let mut page = Vec::new();
-    let reported = [Reported { run: &run, findings: &findings }];
+    let reported = [Reported::new(&run, &findings)];
     html::report(&mut page, &reported, &Kept::Served { follow })
         .map_err(|error| Problem::Unmade { reason: error.to_string() })?;
     // The browser asks at the pace that the page names. If drawing took longer than expected, the page stands longer here.

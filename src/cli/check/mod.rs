@@ -138,7 +138,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 fn say(arguments: &Arguments, recorded: Recorded, interrupt: &Interrupt) -> Result<Exit, Failure> {
     let Recorded { run, failure, directory } = recorded;
     let findings = report::findings(&run, &[]);
-    let page = report::page(&[Reported { run: &run, findings: &findings }])?;
+    let page = report::page(&[Reported::new(&run, &findings)])?;
     let written = page_file::replace(&arguments.output, &page);
     let check = Check::of(&run, &findings).ok_or_else(|| Failure::new("no load was requested"))?;
     match arguments.keeping.format.format() {

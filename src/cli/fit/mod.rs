@@ -11,19 +11,21 @@ use serde_json::{Value, json};
 use super::arguments::{Format, FormatArgs, RunsArgs, Taken};
 use super::exit::{Exit, Failure};
 use super::expect::{RedundancyChoice, volumes_of};
+use super::page_file::PageArgs;
 use super::platforms::{MAX_LIST, PlatformsArgs, today};
-use super::say;
 use super::trend::load;
-use analysis::capacity::{Answer, Basis, Demand, Fit, Platform, Share};
+use super::{report as run_report, say};
+use analysis::capacity::{Answer, Basis, Demand, Fit, MapFit, PlacedWindow, Platform, Share};
 use analysis::trend::{Trend, Trends};
-use analysis::{LatencyTarget, QuantileValue};
+use analysis::{LatencyTarget, QuantileValue, limit_of_map};
 use model::plain;
 use model::platforms;
 use model::platforms::{Asked, DEFAULT_HEADROOM, MEASURED_OF_PUBLISHED, Need, Prices, Sized, covered_by};
-use model::record::{Metric, Run};
+use model::record::{Metric, Run, Workload};
 use model::units::Bytes;
 use report;
 use report::fit::{doubt_advice, doubt_sentence, headrooms, sentence, verdict, word};
+use report::html::Reported;
 use report::ranking::Question;
 use seconds::TraceArgs;
 
@@ -32,6 +34,7 @@ Examples:
   plimsoll fit --demand 20261103-100000-awr --capacity last
   plimsoll fit --demand 202610 --capacity 20261120-120502 --at p95
   plimsoll fit --demand 202610 --capacity p30x2 --limit p99=10ms
+  plimsoll fit --demand 202610 --capacity MAP -o hours.png  on a map
   plimsoll fit --demand crm erp --capacity p30x2            two databases
   plimsoll fit --demand 202610 --capacity p30x2 --json      for a program
   plimsoll fit --demand 202610 --platforms --data 4T        what to buy?
@@ -84,6 +87,9 @@ pub(super) struct Arguments {
     limits: Vec<LatencyTarget>,
 
     #[command(flatten)]
+    page: PageArgs,
+
+    #[command(flatten)]
     format: FormatArgs,
 
     #[command(flatten)]
@@ -122,6 +128,7 @@ struct Judged {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    arguments.page.check(arguments.format.format())?;
     let each = |name: &String| Ok((name.clone(), load(std::slice::from_ref(name), &arguments.runs)?));
     let given = match arguments.trace.read()? {
         Some(Err(exit)) => return Ok(exit),
@@ -136,11 +143,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     };
     let databases = databases(&arguments.demand, &given)?;
     let Some(capacity) = &arguments.capacity else {
+        refuse_page(&arguments.page, None)?;
         let share = arguments.at.share();
         return run_fit_platforms(&arguments.published, &databases, share, arguments.format.format());
     };
     let (_, run) = Taken::default().load(&arguments.runs.store(), capacity)?;
-    let limits = if arguments.limits.is_empty() { vec![LatencyTarget::default()] } else { arguments.limits.clone() };
+    refuse_page(&arguments.page, Some(&run))?;
+    let limits = match arguments.limits.as_slice() {
+        // A map has the limit that it was made by.
+        [] => vec![limit_of_map(&run).unwrap_or_default()],
+        asked => asked.to_vec(),
+    };
     let judged: Vec<Judged> =
         limits.iter().flat_map(|limit| judge(&databases, arguments.at.share(), &run, limit)).collect();
     let badness = |judged: &&Judged| judged.fit.answer.badness();
@@ -152,8 +165,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         let failure = Failure::new(format_args!("run `{}` has no level that was measured to its end", run.id));
         return Err(failure.with_hint("name a run with load levels: `--capacity RUN`".to_owned()));
     }
+    let windows = points(&worst.fit);
+    let findings = run_report::findings(&run, &[]);
+    let reported = [Reported { run: &run, findings: &findings, windows: &windows }];
+    arguments.page.write(|| run_report::page(&reported), || run_report::picture(&reported))?;
     match arguments.format.format() {
         Format::Json => say::json(&documents(worst, &judged))?,
+        Format::Text if !arguments.page.has_text() => {}
         Format::Text => {
             let mut out = say::output();
             if judged.len() > 1 {
@@ -169,6 +187,22 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Answer::DoesNot => Exit::NotMet,
         Answer::Unknown(_) => Exit::CouldNot,
     })
+}
+
+/// Only a map is drawn with a demand on it.
+fn refuse_page(page: &PageArgs, capacity: Option<&Run>) -> Result<(), Failure> {
+    if !page.is_wanted() || capacity.is_some_and(|run| run.workload() == Workload::Map) {
+        return Ok(());
+    }
+    let failure = Failure::new("`--output`: only a map is drawn with a demand on it");
+    let hint = "make a map with `plimsoll io map`, or draw the run alone: `plimsoll report RUN -o FILE`";
+    Err(failure.with_hint(hint.to_owned()))
+}
+
+/// Reads and writes per second of each window that reports both.
+fn points(fit: &Fit) -> Vec<(f64, f64)> {
+    let windows = fit.map.iter().flat_map(|map| &map.windows);
+    windows.filter_map(|window| window.rates.reads.zip(window.rates.writes)).collect()
 }
 
 /// A credit that lasts over 95 % of the seconds is not one that lasts.
@@ -247,8 +281,29 @@ fn basis(basis: &Basis) -> &'static str {
     match basis {
         Basis::Level => "level",
         Basis::Windows => "windows",
+        Basis::Map => "map",
         Basis::Trivial(_) => "trivial",
     }
+}
+
+/// The windows of a demand on a map, the one with the least headroom first.
+fn windows_on(map: &MapFit) -> Value {
+    let [inside, outside, unknown] = map.counts();
+    let one = |window: &PlacedWindow| {
+        json!({
+            "from": window.from.map(|from| from.to_string()),
+            "reads_per_s": window.rates.reads,
+            "writes_per_s": window.rates.writes,
+            "megabytes_per_s": window.rates.megabytes,
+            "place": window.place,
+        })
+    };
+    json!({
+        "inside": inside,
+        "outside": outside,
+        "unknown": unknown,
+        "windows": map.windows.iter().map(one).collect::<Vec<_>>(),
+    })
 }
 
 fn document(fit: &Fit, demand: &Demand, platform: &Platform) -> Value {
@@ -312,6 +367,7 @@ fn document(fit: &Fit, demand: &Demand, platform: &Platform) -> Value {
         "at_least": fit.is_at_least,
         "level": fit.level,
         "levels": platform.levels.iter().map(level).collect::<Vec<_>>(),
+        "map": fit.map.as_ref().map(|map| windows_on(map)),
         "latency": { "platform": there, "database": own },
         "doubts": doubts.collect::<Vec<_>>(),
     })

@@ -50,8 +50,18 @@ pub struct Demand {
     pub memory_bytes: Option<f64>,
     /// The window with that many requests.
     pub window: Option<DemandWindow>,
-    /// What each window asks for, and how long it is, in seconds.
-    each: Vec<(Rates, f64)>,
+    /// Its windows; none where it is the sum of several databases.
+    each: Vec<Window>,
+}
+
+/// What one window asks for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Window {
+    /// When it began; absent of a sum.
+    pub(super) from: Option<jiff::Timestamp>,
+    /// How long it is.
+    pub(super) seconds: f64,
+    pub(super) rates: Rates,
 }
 
 /// What the database itself saw in the window whose requests are asked for, or in that of the next larger number.
@@ -89,7 +99,7 @@ impl Demand {
         let rates = self::rates(is_on_server, rate);
         let of_window = |window: &TrendWindow| {
             let rates = self::rates(is_on_server, |measure| Some(window.reading(measure)?.value));
-            (rates, window.seconds)
+            Window { from: Some(window.from), seconds: window.seconds, rates }
         };
         let telling = |respect| {
             let measure = match respect {
@@ -124,21 +134,39 @@ impl Demand {
     /// Whether windows of which `is_enough` holds are part of what is to be carried: one of them at the peak, and at a
     /// percentile more of the time than may be left out.
     pub(super) fn is_reached(&self, is_enough: impl Fn(&Rates) -> bool) -> bool {
-        let seconds =
-            |windows: &mut dyn Iterator<Item = &(Rates, f64)>| windows.map(|(_, seconds)| seconds).sum::<f64>();
-        let enough_s = seconds(&mut self.each.iter().filter(|(rates, _)| is_enough(rates)));
+        self.is_reached_by(|window| is_enough(&window.rates))
+    }
+
+    /// Whether so many windows are such as [`Self::is_reached`] wants.
+    fn holds(&self, windows: &[Window], is_enough: impl Fn(&Window) -> bool) -> bool {
+        let seconds = |windows: &mut dyn Iterator<Item = &Window>| windows.map(|window| window.seconds).sum::<f64>();
+        let enough_s = seconds(&mut windows.iter().filter(|window| is_enough(window)));
         let left_out = match self.share {
             Share::Peak => 0.0,
-            Share::Quantile(quantile) => (1.0 - quantile) * seconds(&mut self.each.iter()),
+            Share::Quantile(quantile) => (1.0 - quantile) * seconds(&mut windows.iter()),
         };
         enough_s > left_out
     }
-}
 
-impl Demand {
+    /// Its windows, or the sum of several databases as one.
+    pub(super) fn windows_of(&self) -> impl Iterator<Item = Window> {
+        let sum = Window { from: None, seconds: 1.0, rates: self.rates };
+        self.each.iter().copied().chain(self.each.is_empty().then_some(sum))
+    }
+
     /// Whether `covers` holds of enough windows: of all at the peak, and at a percentile of so much of the time.
     pub(super) fn is_covered(&self, covers: impl Fn(&Rates) -> bool) -> bool {
         !self.each.is_empty() && !self.is_reached(|window| !covers(window))
+    }
+
+    /// The same of the windows that [`Self::windows_of`] has.
+    pub(super) fn is_covered_by(&self, covers: impl Fn(&Window) -> bool) -> bool {
+        !self.holds(&self.windows_of().collect::<Vec<_>>(), |window| !covers(window))
+    }
+
+    /// Whether so many of its own windows are such as [`Self::is_reached`] wants. A sum of several databases has none.
+    pub(super) fn is_reached_by(&self, is_enough: impl Fn(&Window) -> bool) -> bool {
+        self.holds(&self.each, is_enough)
     }
 
     /// Several databases at once: the sum of what each asks for, which is at least what all of them ask for at one time. Absent

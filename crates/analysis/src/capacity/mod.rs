@@ -5,6 +5,7 @@
 //! missed the target at a level that asked for no more in any respect, while the database had as much at one time. Else the
 //! answer is not known: why is said, and which command decides.
 
+mod by_map;
 mod deciding;
 mod demand;
 mod platform;
@@ -14,6 +15,7 @@ mod reported_tests;
 #[cfg(test)]
 mod tests;
 
+pub use by_map::{MapFit, PlacedWindow};
 pub use deciding::shell_word;
 pub use demand::{Demand, Share, is_one_of_cluster};
 pub use platform::{Level, Platform, Verdict};
@@ -128,6 +130,8 @@ pub enum Basis {
     Level,
     /// Each window of the database is within some level that met the target, though no level has the peaks of all of them.
     Windows,
+    /// The line of a map: each window of the database was held against it.
+    Map,
     /// The demand is next to nothing beside the least level, which has this label and met the target with room.
     Trivial(String),
 }
@@ -151,6 +155,8 @@ pub enum NotKnown {
     Between,
     /// No level met the target, and those that missed it asked for more in some respect.
     BelowLevels,
+    /// Windows lie too close to the line of a map, beyond what was measured, or have requests of another size.
+    OnMap,
     /// Each respect was reached at some level that did not miss the target, but no level is known to have done all at once.
     Apart,
 }
@@ -188,8 +194,17 @@ pub struct Fit {
     pub basis: Basis,
     /// The command whose result would decide, where the answer is not known and a measurement can decide it.
     pub command: Option<String>,
+    /// Where the windows lie on the platform's map; absent where it is none.
+    pub map: Option<MapFit>,
     /// What makes the answer doubtful.
     pub doubts: Vec<FitDoubt>,
+}
+
+impl Basis {
+    /// Whether windows were held against the platform one by one.
+    fn is_of_windows(&self) -> bool {
+        matches!(self, Self::Windows | Self::Map)
+    }
 }
 
 impl Fit {
@@ -210,11 +225,11 @@ impl Fit {
             // Windows are held against the level nearest to each: there the most of any level counts.
             let most = || met.iter().filter_map(|level| level.rates.of(respect)).reduce(f64::max);
             let of_best = || best.and_then(|level| level.rates.of(respect));
-            let capacity = if basis == Basis::Windows { most() } else { of_best() };
+            let capacity = if basis.is_of_windows() { most() } else { of_best() };
             let capacity = capacity.filter(|capacity| *capacity > 0.0);
             Some(Compared { respect, demand, capacity, is_decisive: decisive.contains(&respect) })
         };
-        let of_level = best.filter(|_| basis != Basis::Windows);
+        let of_level = best.filter(|_| !basis.is_of_windows());
         let command = match answer {
             Answer::Unknown(_) => deciding::command(demand, platform, run, target, &decisive),
             Answer::Carries | Answer::DoesNot => None,
@@ -228,6 +243,7 @@ impl Fit {
             latency: platform.latency_at(&demand.rates),
             basis,
             command,
+            map: platform.map.as_ref().and_then(|map| MapFit::of(demand, map)),
             doubts: Vec::new(),
         };
         let doubts = find_doubts(&fit, demand, platform, run, target);
@@ -320,10 +336,15 @@ fn answer(demand: &Demand, platform: &Platform, decisive: &[Metric]) -> (Answer,
     } else {
         demand.is_covered(is_carried).then_some(Basis::Windows)
     };
+    let by_map = platform.map.as_ref().and_then(|map| by_map::answer(demand, map));
+    let basis = if by_map == Some(true) { Some(Basis::Map) } else { basis };
     match basis {
         Some(_) if platform.is_memory => return unknown(NotKnown::FromMemory),
         Some(basis) => return (Answer::Carries, basis),
         None => {}
+    }
+    if by_map == Some(false) {
+        return (Answer::DoesNot, Basis::Map);
     }
     if with(Verdict::Missed).any(at_most) {
         return (Answer::DoesNot, Basis::Level);
@@ -335,6 +356,7 @@ fn answer(demand: &Demand, platform: &Platform, decisive: &[Metric]) -> (Answer,
     };
     let is_distinguished = platform.levels.iter().any(|level| level.seconds.is_none());
     unknown(match decisive.iter().find(|respect| !platform.is_loaded(**respect)) {
+        _ if platform.map.is_some() => NotKnown::OnMap,
         Some(respect) => NotKnown::NotMeasured(*respect),
         None if is_distinguished && with(Verdict::Met).next().is_some() && decisive.iter().all(reaches) => {
             NotKnown::Apart
@@ -465,7 +487,8 @@ fn find_doubts(fit: &Fit, demand: &Demand, platform: &Platform, run: &Run, targe
 
 /// The level that the answer rests on met the target, and one that asked for less in requests missed it.
 fn not_monotonic(fit: &Fit, platform: &Platform) -> Option<FitDoubt> {
-    let met = platform.levels.iter().find(|level| Some(&level.label) == fit.level.as_ref())?;
+    let is_met = |level: &&Level| !platform.is_map && Some(&level.label) == fit.level.as_ref();
+    let met = platform.levels.iter().find(is_met)?;
     let io = |level: &Level| level.rates.io.or(level.rates.reads);
     let missed = platform
         .levels

@@ -5,7 +5,8 @@ use super::super::{
     is_on_server, is_on_servers, is_through_page_cache, judge,
 };
 use super::reported::{self, ReportedDemand};
-use super::{LatencyThere, Rates};
+use super::{LatencyThere, Rates, by_map};
+use crate::MapAnswer;
 use crate::load_line::judge::{fails_too_often, is_crowded, is_generator_busy};
 use model::record::{Histogram, Metric, Outcome, Run, Step, Workload};
 use model::units::Nanos;
@@ -21,6 +22,10 @@ pub struct Platform {
     pub target: LatencyTarget,
     /// Whether the load went through the page cache of the machine that made it.
     pub is_memory: bool,
+    /// Whether its levels are points of a map, which lie in no order of load.
+    pub is_map: bool,
+    /// That map, if the target is its own.
+    pub map: Option<MapAnswer>,
 }
 
 /// One level.
@@ -58,6 +63,7 @@ pub enum Verdict {
 impl Platform {
     /// The measured steps of `run`, judged by `target`.
     pub fn of(run: &Run, target: &LatencyTarget) -> Self {
+        let map = by_map::map_of(run, target);
         let target = with_subject(run, target);
         let is_beside_others = at_once::is_beside_others(run);
         let judged = |of: at_once::Level<'_>| {
@@ -88,7 +94,7 @@ impl Platform {
         };
         // A database server reads through the page cache too, and counts what it had from storage.
         let is_memory = is_through_page_cache(run) && !is_on_servers(run);
-        Self { name, levels, target, is_memory }
+        Self { name, levels, target, is_memory, is_map: run.workload() == Workload::Map, map }
     }
 
     /// Whether any level had some of it.
@@ -98,7 +104,7 @@ impl Platform {
 
     /// The latency at `demand`, by all requests, or by what both know: read off a straight line between the two levels on either
     /// side of it. Of levels in which more load gave no more rate that with the least latency counts. Absent beyond the
-    /// largest level.
+    /// largest level, and of a map.
     pub(super) fn latency_at(&self, demand: &Rates) -> Option<LatencyThere> {
         let by: fn(&Rates) -> Option<f64> =
             if demand.io.is_some() && self.levels.iter().any(|level| level.rates.io.is_some()) {
@@ -106,7 +112,7 @@ impl Platform {
             } else {
                 |rates| rates.reads
             };
-        let asked = by(demand)?;
+        let asked = by(demand).filter(|_| !self.is_map)?;
         let has_latency = |level: &&Level| level.quantile.is_some() || level.mean_ms.is_some();
         let mut points: Vec<(f64, &Level)> =
             self.levels.iter().filter(has_latency).filter_map(|level| Some((by(&level.rates)?, level))).collect();

@@ -166,6 +166,11 @@ impl MapAnswer {
         })
     }
 
+    /// Where so many reads and writes per second lie.
+    pub fn place_of(&self, reads_per_s: f64, writes_per_s: f64) -> MapPlace {
+        self.line.place([reads_per_s, writes_per_s])
+    }
+
     /// Whether a mix kept the limit at any rate.
     pub fn has_met(&self) -> bool {
         self.mixes.iter().any(|mix| mix.carried_per_s.is_some())
@@ -231,6 +236,13 @@ impl MapAnswer {
 }
 
 impl MapPlace {
+    /// How many times that the line has; absent where no line is near.
+    pub fn times(self) -> Option<f64> {
+        match self {
+            Self::Inside { times } | Self::Outside { times } | Self::Unknown { times } => times,
+        }
+    }
+
     fn words(self, demand: MapDemand) -> String {
         let [reads, writes] = [demand.reads_per_s, demand.writes_per_s].map(group_thousands);
         let demand = format!("{reads} reads/s with {writes} writes/s");
@@ -298,7 +310,7 @@ fn is_beyond_chance(seen: u64, expected: f64) -> bool {
 }
 
 /// The limit of a map with no request that may fail; absent where the recorded text is none.
-pub(crate) fn limit_of(run: &Run) -> Option<LatencyTarget> {
+pub fn limit_of(run: &Run) -> Option<LatencyTarget> {
     let Load::IoMap(load) = &run.load else { return None };
     let limit: LatencyTarget = load.limit.parse().ok()?;
     Some(LatencyTarget { errors: Some(0.0), ..limit })

@@ -17,8 +17,8 @@ const STRAIGHT: f64 = 1e-3;
 /// Parts that mixes are divided into for published limits.
 const MIXES: u32 = 20;
 
-/// The map of a run; `None` for another run, and where no mix met the limit.
-pub(super) fn chart(run: &Run, prefix: &str) -> Option<Lines> {
+/// The map of a run, with a database's `windows`: reads and writes per second of each. `None` for another run, and where no mix met the limit.
+pub(super) fn chart(run: &Run, prefix: &str, windows: &[(f64, f64)]) -> Option<Lines> {
     let map = MapAnswer::of(run)?;
     let on_line: Vec<(f64, f64)> = map.mixes.iter().filter_map(MappedMix::on_line).map(|[x, y]| (x, y)).collect();
     let most = on_line.iter().fold((0.0_f64, 0.0_f64), |most, point| (most.0.max(point.0), most.1.max(point.1)));
@@ -42,6 +42,16 @@ pub(super) fn chart(run: &Run, prefix: &str) -> Option<Lines> {
             widest = widest.max(point.0);
             lines.push(Line { name: "demand".to_owned(), pieces: vec![vec![point]], dots: true });
         }
+    }
+    if !windows.is_empty() {
+        let (near, far): (Vec<(f64, f64)>, Vec<(f64, f64)>) = windows.iter().partition(|point| is_in_sight(**point));
+        if !far.is_empty() {
+            let are = if far.len() == 1 { "1 window is".to_owned() } else { format!("{} windows are", far.len()) };
+            words.push(format!("{are} too far beyond the line to be drawn."));
+        }
+        widest = near.iter().fold(widest, |most, (reads, _)| most.max(*reads));
+        let pieces = near.into_iter().map(|point| vec![point]).collect();
+        lines.push(Line { name: "windows of the demand".to_owned(), pieces, dots: true });
     }
     if let Some((platform, published)) = published(run, map.block_bytes) {
         let ends = [published.first(), published.last()].map(|end| end.copied().unwrap_or_default());

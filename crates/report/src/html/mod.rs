@@ -61,6 +61,15 @@ pub struct Reported<'a> {
     pub run: &'a Run,
     /// What the analysis has to say.
     pub findings: &'a [Finding],
+    /// Reads and writes per second of a database's windows, which a map shows as dots; empty without a demand.
+    pub windows: &'a [(f64, f64)],
+}
+
+impl<'a> Reported<'a> {
+    /// Without a demand.
+    pub fn new(run: &'a Run, findings: &'a [Finding]) -> Self {
+        Self { run, findings, windows: &[] }
+    }
 }
 
 /// Writes the report of one run or several as one page, of at most [`MAX_BYTES`] if that can be: a page of very many runs or

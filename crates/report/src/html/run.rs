@@ -68,7 +68,7 @@ const FIRST: [&str; 3] = ["load", "histograms", "time"];
 
 /// Tells a run. `prefix` begins every id, so that several runs can stand in one page; `max_values` is for each line of a chart.
 pub(super) fn parts(reported: &Reported<'_>, prefix: &str, max_values: usize) -> ReportedParts {
-    let Reported { run, findings } = *reported;
+    let Reported { run, findings, windows } = *reported;
     let mut parts = Parts { prefix, first: None, parts: Vec::new(), data: Vec::new() };
     let over_time = OverTime::of(run, prefix, max_values);
 
@@ -80,7 +80,7 @@ pub(super) fn parts(reported: &Reported<'_>, prefix: &str, max_values: usize) ->
     // Steps of different work make no line.
     let is_map = run.workload() == Workload::Map;
     let curve = load_line::draw(run, findings, prefix).filter(|_| !is_host && !is_map);
-    let curve = map::chart(run, prefix).and_then(Lines::draw).or(curve);
+    let curve = map::chart(run, prefix, windows).and_then(Lines::draw).or(curve);
     // A single load has no line.
     let over_connections = super::over_connections(run, prefix).and_then(Lines::draw);
     let title = match over_connections {

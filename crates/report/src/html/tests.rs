@@ -20,7 +20,7 @@ fn samples() -> Vec<Run> {
 
 fn page_of(runs: &[Run]) -> String {
     let findings: Vec<_> = runs.iter().map(|run| analyse_asked(run, None)).collect();
-    let reported: Vec<_> = runs.iter().zip(&findings).map(|(run, findings)| Reported { run, findings }).collect();
+    let reported: Vec<_> = runs.iter().zip(&findings).map(|(run, findings)| Reported::new(run, findings)).collect();
     let mut page = Vec::new();
     report(&mut page, &reported, &Kept::File).unwrap();
     String::from_utf8(page).unwrap()
@@ -168,7 +168,7 @@ fn scripts(page: &str) -> Vec<&str> {
 #[test]
 fn only_the_scripts_of_this_program_may_run() {
     let run = sample::sweep(10);
-    let reported = [Reported { run: &run, findings: &[] }];
+    let reported = [Reported::new(&run, &[])];
     let follow = Follow { path: "/runs/a", seconds: 2 };
     for (kept, count) in
         [(Kept::File, 1), (Kept::Served { follow: None }, 1), (Kept::Served { follow: Some(follow) }, 2)]

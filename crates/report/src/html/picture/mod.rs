@@ -39,12 +39,12 @@ impl Picture {
     /// Of a run that varied connections throughput over them; of a map reads against writes; of another with several steps latency against throughput, with limit and load line; of a single one the histogram of what
     /// it is judged by. `None` where the run has neither.
     pub fn of_run(reported: &Reported<'_>) -> Option<Self> {
-        let Reported { run, findings } = *reported;
+        let Reported { run, findings, windows } = *reported;
         // Jobs that ran at the same time are one load, and no curve leads from one to the other.
         let of_steps = || {
             if is_of_jobs(run) || run.workload() == Workload::Map { None } else { load_line::chart(run, findings, "") }
         };
-        let curve = super::over_connections(run, "").or_else(|| super::map::chart(run, "")).or_else(of_steps);
+        let curve = super::over_connections(run, "").or_else(|| super::map::chart(run, "", windows)).or_else(of_steps);
         let drawn = curve.and_then(|chart| draw_lines(&head(reported, &chart.frame.title), &chart));
         let histogram = || {
             let Judged { chart, limit, reached } =

@@ -8,7 +8,7 @@ use model::record::sample;
 
 fn picture_of(run: &Run) -> Option<Picture> {
     let findings = analysis::analyse_asked(run, None);
-    Picture::of_run(&Reported { run, findings: &findings })
+    Picture::of_run(&Reported::new(run, &findings))
 }
 
 /// All texts of a drawing, in its order.
