@@ -1,25 +1,93 @@
-//! Release files, where `make dist` has built them: they are used where nothing else is installed.
+//! Release files: how they are packed, and, where `make dist` has built them, how they work where nothing else is installed.
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
 
 use test_support::skip;
 
-use std::path::Path;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// How `packaging/try` ends where it cannot be run.
 const CANNOT: i32 = 77;
 
-#[test]
-fn release_files_work_in_an_empty_root_and_in_a_bare_debian_and_leave_nothing() {
+/// What `packaging/try` prints of these files, and of these parts of them (all if none is given).
+fn tried(directory: &Path, parts: &[&str]) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging/try");
-    let answer = Command::new(script).output().expect("a script can be started");
+    let answer = Command::new(script).arg(directory).args(parts).output().expect("a script can be started");
     let reported = String::from_utf8_lossy(&answer.stdout);
     match answer.status.code() {
         Some(0) => {}
         Some(CANNOT) => skip::skip(reported.trim_end().rsplit("skipped: ").next().unwrap_or_default()),
         _ => panic!("{}: {reported}{}", answer.status, String::from_utf8_lossy(&answer.stderr)),
     }
+}
+
+#[test]
+fn release_files_work_in_an_empty_root_and_in_a_bare_debian_and_leave_nothing() {
+    tried(Path::new("dist"), &[]);
+}
+
+/// A program that stands for Plimsoll where release files are made and tried: it answers what is looked for, and nothing else.
+const STAND_IN: &str = r#"
+#include <stdio.h>
+#include <string.h>
+int main(int count, char **words) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s%s", words[count - 1], strcmp(words[1], "manual") ? "" : "/plimsoll.1");
+    if (!strcmp(words[1], "manual") || !strcmp(words[1], "report")) {
+        FILE *file = fopen(path, "w");
+        return !file || fputs(".TH plimsoll 1\nPNG\n", file) < 0 || fclose(file);
+    }
+    puts("plimsoll 0.0.0, with io_uring");
+    return 0;
+}
+"#;
+
+/// Builds it as a static program, which needs a C compiler and its library.
+fn stand_in(place: &Path) -> Option<PathBuf> {
+    let (source, program) = (place.join("stand-in.c"), place.join("stand-in"));
+    std::fs::write(&source, STAND_IN).unwrap();
+    let built = Command::new("cc").args(["-static", "-s", "-o"]).args([&program, &source]).output();
+    if built.is_ok_and(|built| built.status.success()) {
+        return Some(program);
+    }
+    skip::skip("`cc` cannot link a static program to pack");
+    None
+}
+
+/// Runs a script of `packaging`, and returns what it printed.
+fn script(name: &str, arguments: &[&OsStr], variables: &[(&str, &OsStr)]) -> (Option<i32>, String) {
+    let mut command = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging").join(name));
+    command.args(arguments).env("SOURCE_DATE_EPOCH", "1800000000").envs(variables.iter().copied());
+    let answer = command.output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (answer.status.code(), text(&answer.stdout) + &text(&answer.stderr))
+}
+
+#[test]
+fn the_same_program_makes_the_same_release_files_which_work_and_leave_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let Some(program) = stand_in(place.path()) else { return };
+    let mut program_of = OsString::from(format!("{}=", std::env::consts::ARCH));
+    program_of.push(&program);
+    let packed = ["one", "two"].map(|name| {
+        let directory = place.path().join(name);
+        let zone = OsStr::new(if name == "one" { "UTC" } else { "Asia/Kathmandu" });
+        let (code, said) = script("pack", &[directory.as_os_str(), &program_of], &[("TZ", zone)]);
+        assert_eq!(code, Some(0), "{said}");
+        for unbuilt in said.lines().filter(|line| line.starts_with("note: ")) {
+            skip::skip(unbuilt.trim_start_matches("note: "));
+        }
+        // The second is packed a second later.
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        std::fs::read_to_string(directory.join("SHA256SUMS")).unwrap()
+    });
+    assert_eq!(packed[0], packed[1]);
+    for end in ["-linux.tar.gz", "-linux.spdx", "-oci.tar"] {
+        assert!(packed[0].lines().any(|line| line.ends_with(end)), "{end}: {}", packed[0]);
+    }
+    tried(&place.path().join("two"), &["archive", "image"]);
 }
 
 #[test]

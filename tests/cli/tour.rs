@@ -9,34 +9,6 @@ fn tour(place: &Place, options: &[&str]) -> Answer {
     )
 }
 
-/// What the script of the container calls.
-#[test]
-fn a_container_runs_the_command_that_it_is_given_and_else_looks_around() {
-    let place = Place::new();
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/packaging/container");
-    let text = std::fs::read_to_string(script).expect("the script is there");
-    // In place of the program one that says what it was asked, and fails: no answer keeps the script from the next question.
-    place.write("plimsoll", "#!/bin/sh\necho \"asked: $*\"\nexit 1\n");
-    let asked = |arguments: &[&str]| {
-        let path = format!("{}:{}", place.path("").display(), std::env::var("PATH").unwrap_or_default());
-        let mut command = std::process::Command::new("sh");
-        command.args(["-c", "chmod 755 plimsoll && exec \"$0\" \"$@\"", script]).args(arguments);
-        Answer::from(command.env("PATH", path).current_dir(place.path(".")).output().expect("a shell can be started"))
-    };
-    let one = asked(&["slob", "run", "a b"]);
-    assert_eq!((one.code, one.stdout.as_str()), (Some(1), "asked: slob run a b\n"), "{one}");
-    let all = asked(&[]);
-    let commands: Vec<&str> = all.stdout.lines().filter_map(|line| line.strip_prefix("asked: ")).collect();
-    assert_eq!((all.code, commands.len()), (Some(0), 3), "{all}");
-    for command in commands {
-        assert!(text.contains(&format!("look {command}\n")), "{command}");
-        let words: Vec<&str> = command.split(' ').collect();
-        let help = Place::new().done(&[words[0], "--help"]).stdout;
-        let flags = words.iter().filter(|word| word.starts_with("--"));
-        flags.for_each(|flag| assert!(help.contains(flag), "`{flag}` of `{command}` is not in its help"));
-    }
-}
-
 #[test]
 fn a_dry_run_lists_the_commands_and_makes_nothing() {
     let place = Place::new();
