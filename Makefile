@@ -17,7 +17,7 @@ FISH_COMPLETIONS = $(INSTALLED)/share/fish/vendor_completions.d
 MANUAL = $(INSTALLED)/share/man/man1
 # Debian packages that tests and benchmarks compare with or drive.
 TEST_PACKAGES = nftables fio prometheus bpftrace postgresql mariadb-server sysbench chromium iperf3 sockperf slurm-wlm openmpi-bin mpich \
-	ansible-core pdsh nfs-ganesha nfs-ganesha-vfs rpm skopeo
+	ansible-core pdsh nfs-ganesha nfs-ganesha-vfs minisign rpm skopeo
 # Debian's PostgreSQL starts a server of its own unless told not to; tests start private ones.
 NO_MAIN_CLUSTER = /etc/postgresql-common/createcluster.d/plimsoll.conf
 .DEFAULT_GOAL := help
@@ -43,7 +43,7 @@ install: ## Install the program, man pages and completions below PREFIX=/usr/loc
 
 # The time that it takes is that of a release build for another target; only what is missing is built again.
 .PHONY: dist
-dist: ## Build static programs for machines without Rust into dist/, as .tar.gz, .deb, .rpm and container image, and try them (MACHINES="x86_64 aarch64")
+dist: ## Build static programs for machines without Rust into dist/, as .tar.gz, .deb, .rpm and container image, and try them (MACHINES="x86_64 aarch64", MINISIGN_KEY=FILE signs)
 	CARGO="$(CARGO)" MACHINES="$(MACHINES)" packaging/dist
 	@$(MAKE) --no-print-directory test-dist
 

@@ -59,7 +59,8 @@ fn stand_in(place: &Path) -> Option<PathBuf> {
 /// Runs a script of `packaging`, and returns what it printed.
 fn script(name: &str, arguments: &[&OsStr], variables: &[(&str, &OsStr)]) -> (Option<i32>, String) {
     let mut command = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging").join(name));
-    command.args(arguments).env("SOURCE_DATE_EPOCH", "1800000000").envs(variables.iter().copied());
+    command.args(arguments).env("SOURCE_DATE_EPOCH", "1800000000").env_remove("MINISIGN_KEY");
+    command.envs(variables.iter().copied());
     let answer = command.output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (answer.status.code(), text(&answer.stdout) + &text(&answer.stderr))
@@ -92,6 +93,41 @@ fn the_same_program_makes_the_same_release_files_which_work_and_leave_nothing() 
         assert!(sums.lines().any(|line| line.ends_with(end)) || not_built(end), "{end}: {sums}");
     }
     tried(&place.path().join("two"), &["archive", "image", "rpm"]);
+}
+
+#[test]
+fn the_checksums_are_signed_with_their_version_by_a_key_that_is_given() {
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name);
+    let signed = |key: &Path| script("sign", &[place.path().as_os_str()], &[("MINISIGN_KEY", key.as_os_str())]);
+    let (code, said) = signed(&at("none"));
+    assert!(code == Some(2) && said.contains("cannot be read") && said.contains("hint: MINISIGN_KEY="), "{said}");
+    // A key without a passphrase, of which nothing is published.
+    let mut make = Command::new("minisign");
+    let Ok(made) = make.args(["-G", "-W", "-p", "public", "-s", "secret"]).current_dir(place.path()).output() else {
+        return skip::skip("`minisign` is not installed, to sign release files");
+    };
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let (code, said) = signed(&at("secret"));
+    assert!(code == Some(2) && said.contains("no checksums") && said.contains("hint: `make dist`"), "{said}");
+
+    let sums = format!("{}  plimsoll-9.8.7-oci.tar\n", "0".repeat(64));
+    std::fs::write(at("SHA256SUMS"), &sums).unwrap();
+    let (code, said) = signed(&at("secret"));
+    assert_eq!(code, Some(0), "{said}");
+    let verified = || {
+        let mut verify = Command::new("minisign");
+        verify.args(["-V", "-p", "public", "-m", "SHA256SUMS"]).current_dir(place.path());
+        let answer = verify.output().unwrap();
+        (answer.status.success(), String::from_utf8_lossy(&answer.stdout).into_owned())
+    };
+    let (is_valid, said) = verified();
+    assert!(is_valid && said.contains("Trusted comment: plimsoll 9.8.7\n"), "{said}");
+    let signature = std::fs::read(at("SHA256SUMS.minisig")).unwrap();
+    assert_eq!(signed(&at("secret")).0, Some(0));
+    assert_eq!(signature, std::fs::read(at("SHA256SUMS.minisig")).unwrap());
+    std::fs::write(at("SHA256SUMS"), sums.replace('0', "1")).unwrap();
+    assert!(!verified().0, "other checksums are not signed");
 }
 
 #[test]
