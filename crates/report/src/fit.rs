@@ -8,8 +8,7 @@ use super::text::NARROWEST;
 use super::trend::{length, minute};
 use super::words::{UNKNOWN, number};
 use analysis::capacity::{
-    Answer, Basis, Compared, Demand, Fit, FitDoubt, LatencyThere, MapFit, NotKnown, PlacedWindow, Platform, Share,
-    Verdict,
+    Answer, Basis, Compared, Demand, Fit, FitDoubt, LatencyThere, MapFit, NotKnown, NotPlaced, Platform, Share, Verdict,
 };
 use analysis::{MapPlace, QuantileValue};
 use model::record::Metric;
@@ -42,10 +41,13 @@ pub fn fit(out: &mut impl Write, fit: &Fit, demand: &Demand, platform: &Platform
     match &fit.map {
         Some(map) => {
             let [inside, outside, unknown] = map.counts();
-            let title = format!("Windows by the line: {inside} inside, {outside} outside, {unknown} unknown");
+            let title = format!("Windows and the map's line: {inside} inside, {outside} outside, {unknown} unknown");
             paper.table(&title, &windows(map))?;
             if map.windows.len() > TIGHTEST {
-                paper.aside(&format!("These are the {TIGHTEST} windows of least headroom."))?;
+                paper.aside(&format!(
+                    "Of {} windows these {TIGHTEST} come first: outside, unknown, inside, each by headroom.",
+                    map.windows.len()
+                ))?;
             }
         }
         None => levels(&mut paper, platform)?,
@@ -138,28 +140,52 @@ pub fn sentence(fit: &Fit, demand: &Demand, platform: &Platform) -> String {
 
 /// The answer by a map.
 fn by_map(answer: Answer, map: &MapFit, what: &str, name: &str) -> String {
-    let all = map.windows.len();
-    let [inside, outside, _] = map.counts();
-    let windows = |count: usize| if all == 1 { "the window".to_owned() } else { format!("{count} of {all} windows") };
-    let of_line = |window: Option<&PlacedWindow>| window.and_then(|window| window.place.times());
-    let is = |count: usize| if all == 1 || count == 1 { "is" } else { "are" };
+    let (all, [inside, outside, _]) = (map.windows.len(), map.counts());
+    let windows = |count: usize, is: &str, are: &str| match (count, all) {
+        (1, 1) => format!("the window {is}"),
+        (1, _) => format!("1 of {all} windows {is}"),
+        _ => format!("{count} of {all} windows {are}"),
+    };
     if answer == Answer::Carries {
-        let least = of_line(map.windows.iter().find(|window| matches!(window.place, MapPlace::Inside { .. })));
-        let least =
-            least.map_or_else(String::new, |least| format!(", which has at least {} times as much", times(least)));
-        return format!("`{name}` sustains {what}: {} {} inside of its line{least}.", windows(inside), is(inside));
+        let least = map.times(true).map_or_else(String::new, |least| {
+            format!("; the line is at {} times the load of the closest", times(least))
+        });
+        return format!("`{name}` sustains {what}: {} inside of the map's line{least}.", windows(inside, "is", "are"));
     }
-    let least = of_line(map.windows.iter().find(|window| matches!(window.place, MapPlace::Outside { .. })));
-    let least = least.map_or_else(String::new, |least| format!(", which has {} times as much at worst", times(least)));
-    format!("`{name}` does not sustain {what}: {} {} outside of its line{least}.", windows(outside), is(outside))
+    let least = map
+        .times(false)
+        .map_or_else(String::new, |least| format!("; the line is at {} times the load of the worst", times(least)));
+    format!("`{name}` does not sustain {what}: {} outside of the map's line{least}.", windows(outside, "is", "are"))
 }
 
-/// How many windows of least headroom are shown.
+/// Why windows are neither inside nor outside.
+fn not_placed(map: &MapFit) -> String {
+    let why = |why: NotPlaced| {
+        let count = map.windows.iter().filter(|window| window.not_placed == Some(why)).count();
+        let words = match why {
+            NotPlaced::TooClose => "too close to the map's line",
+            NotPlaced::NotMeasured => "of a mix that was not measured",
+            NotPlaced::OtherSize => "of requests of another size",
+            NotPlaced::NotReported => "without reported writes or bytes",
+            NotPlaced::Sum => "the sum of peaks that need not come together",
+        };
+        (count > 0).then(|| format!("{count} {words}"))
+    };
+    let parts: Vec<String> = NotPlaced::ALL.into_iter().filter_map(why).collect();
+    format!("of {} windows {} {}", map.windows.len(), if map.counts()[2] == 1 { "is" } else { "are" }, parts.join(", "))
+}
+
+/// When a window began; to the second where windows are shorter than a minute.
+fn instant(from: jiff::Timestamp, seconds: f64) -> String {
+    if seconds < 60.0 { from.strftime("%Y-%m-%d %H:%M:%S").to_string() } else { minute(from) }
+}
+
+/// How many windows are shown.
 const TIGHTEST: usize = 10;
 
-/// The windows of least headroom on a map.
+/// Windows on a map.
 fn windows(map: &MapFit) -> Grid {
-    let mut grid = Grid::new(1, ["window (UTC)", "reads/s", "writes/s", "MB/s", "line", "headroom"]);
+    let mut grid = Grid::new(1, ["window (UTC)", "reads/s", "writes/s", "MB/s", "is", "headroom"]);
     for window in map.windows.iter().take(TIGHTEST) {
         let place = match window.place {
             MapPlace::Inside { .. } => "inside",
@@ -167,7 +193,7 @@ fn windows(map: &MapFit) -> Grid {
             MapPlace::Unknown { .. } => UNKNOWN,
         };
         grid.push(vec![
-            window.from.map_or_else(|| "sum".to_owned(), minute),
+            window.from.map_or_else(|| "sum".to_owned(), |from| instant(from, window.seconds)),
             number(window.rates.reads),
             number(window.rates.writes),
             number(window.rates.megabytes),
@@ -211,13 +237,8 @@ fn not_known(why: NotKnown, fit: &Fit, demand: &Demand) -> String {
         NotKnown::BelowLevels => {
             "no level met the target, and each had more load in some respect than the database demands".to_owned()
         }
-        NotKnown::OnMap => {
-            let [_, _, unknown] = fit.map.as_ref().map_or([0; 3], MapFit::counts);
-            let of = fit.map.as_ref().map_or(0, |map| map.windows.len());
-            format!(
-                "{unknown} of {of} windows lie too close to its line, where nothing was measured, or have requests of another size"
-            )
-        }
+        NotKnown::OnMap => fit.map.as_ref().map_or_else(String::new, not_placed),
+        NotKnown::MapChanged => "storage changed while the map was measured".to_owned(),
         NotKnown::Apart => {
             "some level reached each demanded rate, but no level is known to have reached all of them at once"
                 .to_owned()
@@ -264,7 +285,7 @@ fn rests_on(fit: &Fit, demand: &Demand, platform: &Platform) -> String {
     let lengths = if most - least < 60.0 { length(most) } else { format!("{} to {}", length(least), length(most)) };
     let capacity = match &fit.level {
         Some(level) => format!("capacity of level {level} of `{}`, which met the target", platform.name),
-        None if fit.basis == Basis::Map => format!("the line of `{}` was held against each of them", platform.name),
+        None if fit.basis == Basis::Map => format!("each is compared with the line of `{}`", platform.name),
         None if fit.basis == Basis::Windows => {
             format!(
                 "capacity is the most of any level of `{}` that met the target, and each window is within one",
@@ -279,7 +300,9 @@ fn rests_on(fit: &Fit, demand: &Demand, platform: &Platform) -> String {
 fn latency(fit: &Fit, demand: &Demand, platform: &Platform) -> String {
     let quantile = platform.target.quantile_name();
     let there = match &fit.latency {
-        None if platform.is_map => format!("Of `{}` latency is known only at the points of its map.", platform.name),
+        None if platform.is_map => {
+            format!("The latency of `{}` is known only at the points of its map.", platform.name)
+        }
         None => format!("`{}` was not measured at that rate, so its latency there is not known.", platform.name),
         Some(there) => format!("On `{}` {}.", platform.name, latency_there(there, &quantile)),
     };
@@ -363,6 +386,9 @@ pub fn doubt_sentence(doubt: &FitDoubt) -> String {
         FitDoubt::OneInstance(name) => format!(
             "`{name}` is one instance of a cluster: what the others ask of the same storage is not in the demand."
         ),
+        FitDoubt::OtherLimit(limit) => format!(
+            "The map was made by {limit}: its line says nothing of another limit, and only its points were compared."
+        ),
         FitDoubt::ShortLevels(seconds) => format!(
             "No level of the platform lasted longer than {}. Burst credit, caches and garbage collection of flash may last longer: \
              a steady load may get less.",
@@ -425,6 +451,9 @@ pub fn doubt_advice(doubt: &FitDoubt) -> Option<String> {
         FitDoubt::UnreportedLengths => "measure the level that matters again, for an hour: `plimsoll io soak`",
         FitDoubt::OnlyMeans(_) => {
             "ask for what a mean can prove, such as `--limit p90=5ms`, or measure the platform with `plimsoll io`"
+        }
+        FitDoubt::OtherLimit(_) => {
+            "leave out `--limit`, or make a map by that limit: `plimsoll io map --limit p99=5ms`"
         }
         FitDoubt::OtherMix(..) => "measure the platform with the database's own share of writes",
         FitDoubt::OtherSize(..) => "measure the platform with requests of that size",

@@ -61,7 +61,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     trace: TraceArgs,
 
-    /// Run that shows what a platform sustains: a sweep, or an imported result with a latency
+    /// Run that shows what a platform sustains: a sweep, a map, or an imported result with a latency
     ///
     /// It is one id, the beginning of an id, a name, tag, directory, or `last`.
     #[arg(
@@ -82,7 +82,7 @@ pub(super) struct Arguments {
 
     /// Latency limit, such as `p99=5ms` or `log file sync:p99.9=20ms` (repeatable) [default: p99=5ms]
     ///
-    /// Each limit is judged, and the worst answer counts.
+    /// Each limit is judged, and the worst answer counts. A map has its own.
     #[arg(long = "limit", value_name = "[EVENT:]pQ=TIME", conflicts_with = "platforms", help_heading = "Question")]
     limits: Vec<LatencyTarget>,
 
@@ -129,6 +129,9 @@ struct Judged {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     arguments.page.check(arguments.format.format())?;
+    if arguments.capacity.is_none() {
+        refuse_page(&arguments.page, None)?;
+    }
     let each = |name: &String| Ok((name.clone(), load(std::slice::from_ref(name), &arguments.runs)?));
     let given = match arguments.trace.read()? {
         Some(Err(exit)) => return Ok(exit),
@@ -143,7 +146,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     };
     let databases = databases(&arguments.demand, &given)?;
     let Some(capacity) = &arguments.capacity else {
-        refuse_page(&arguments.page, None)?;
         let share = arguments.at.share();
         return run_fit_platforms(&arguments.published, &databases, share, arguments.format.format());
     };
@@ -165,10 +167,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         let failure = Failure::new(format_args!("run `{}` has no level that was measured to its end", run.id));
         return Err(failure.with_hint("name a run with load levels: `--capacity RUN`".to_owned()));
     }
-    let windows = points(&worst.fit);
-    let findings = run_report::findings(&run, &[]);
-    let reported = [Reported { run: &run, findings: &findings, windows: &windows }];
-    arguments.page.write(|| run_report::page(&reported), || run_report::picture(&reported))?;
     match arguments.format.format() {
         Format::Json => say::json(&documents(worst, &judged))?,
         Format::Text if !arguments.page.has_text() => {}
@@ -181,6 +179,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             report::fit::fit(&mut out, &worst.fit, &worst.demand, &worst.platform, say::width())?;
             out.flush()?;
         }
+    }
+    if arguments.page.is_wanted() {
+        write_page(&arguments.page, &run, &judged, worst)?;
     }
     Ok(match worst.fit.answer {
         Answer::Carries => Exit::Done,
@@ -199,10 +200,17 @@ fn refuse_page(page: &PageArgs, capacity: Option<&Run>) -> Result<(), Failure> {
     Err(failure.with_hint(hint.to_owned()))
 }
 
-/// Reads and writes per second of each window that reports both.
-fn points(fit: &Fit) -> Vec<(f64, f64)> {
-    let windows = fit.map.iter().flat_map(|map| &map.windows);
-    windows.filter_map(|window| window.rates.reads.zip(window.rates.writes)).collect()
+/// Draws the windows of all databases on the map.
+fn write_page(page: &PageArgs, run: &Run, judged: &[Judged], worst: &Judged) -> Result<(), Failure> {
+    // Each limit has the same demands.
+    let of_limit = judged.iter().filter(|judged| judged.platform.target == worst.platform.target);
+    let windows: Vec<(f64, f64)> = of_limit.flat_map(|judged| judged.demand.points()).collect();
+    if windows.is_empty() {
+        say::note("no window reports both reads and writes, so the map is drawn without them");
+    }
+    let findings = run_report::findings(run, &[]);
+    let reported = [Reported { run, findings: &findings, windows: &windows }];
+    page.write(|| run_report::page(&reported), || run_report::picture(&reported))
 }
 
 /// A credit that lasts over 95 % of the seconds is not one that lasts.
@@ -286,7 +294,10 @@ fn basis(basis: &Basis) -> &'static str {
     }
 }
 
-/// The windows of a demand on a map, the one with the least headroom first.
+/// Windows of a demand that a document lists at most.
+const LISTED: usize = 100;
+
+/// The windows of a demand on a map: how many, and the first of them.
 fn windows_on(map: &MapFit) -> Value {
     let [inside, outside, unknown] = map.counts();
     let one = |window: &PlacedWindow| {
@@ -296,13 +307,14 @@ fn windows_on(map: &MapFit) -> Value {
             "writes_per_s": window.rates.writes,
             "megabytes_per_s": window.rates.megabytes,
             "place": window.place,
+            "why_not_known": window.not_placed,
         })
     };
     json!({
         "inside": inside,
         "outside": outside,
         "unknown": unknown,
-        "windows": map.windows.iter().map(one).collect::<Vec<_>>(),
+        "first": map.windows.iter().take(LISTED).map(one).collect::<Vec<_>>(),
     })
 }
 

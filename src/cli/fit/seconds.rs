@@ -26,7 +26,7 @@ use report::ranking::{Question, Recorded};
 pub(super) struct TraceArgs {
     /// Trace of what a system asks of its storage, of any format that `plimsoll trace formats` lists
     ///
-    /// Each second of it counts. With `--capacity`, its busiest second is the demand.
+    /// Each second of it counts. With a sweep as `--capacity`, its busiest second is the demand.
     #[arg(
         long,
         value_name = "FILE",

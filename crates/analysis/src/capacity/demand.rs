@@ -134,39 +134,31 @@ impl Demand {
     /// Whether windows of which `is_enough` holds are part of what is to be carried: one of them at the peak, and at a
     /// percentile more of the time than may be left out.
     pub(super) fn is_reached(&self, is_enough: impl Fn(&Rates) -> bool) -> bool {
-        self.is_reached_by(|window| is_enough(&window.rates))
-    }
-
-    /// Whether so many windows are such as [`Self::is_reached`] wants.
-    fn holds(&self, windows: &[Window], is_enough: impl Fn(&Window) -> bool) -> bool {
         let seconds = |windows: &mut dyn Iterator<Item = &Window>| windows.map(|window| window.seconds).sum::<f64>();
-        let enough_s = seconds(&mut windows.iter().filter(|window| is_enough(window)));
+        let enough_s = seconds(&mut self.each.iter().filter(|window| is_enough(&window.rates)));
         let left_out = match self.share {
             Share::Peak => 0.0,
-            Share::Quantile(quantile) => (1.0 - quantile) * seconds(&mut windows.iter()),
+            Share::Quantile(quantile) => (1.0 - quantile) * seconds(&mut self.each.iter()),
         };
         enough_s > left_out
     }
 
-    /// Its windows, or the sum of several databases as one.
-    pub(super) fn windows_of(&self) -> impl Iterator<Item = Window> {
-        let sum = Window { from: None, seconds: 1.0, rates: self.rates };
-        self.each.iter().copied().chain(self.each.is_empty().then_some(sum))
+    /// Reads and writes per second of each window that reports both; none of a sum of several databases.
+    pub fn points(&self) -> Vec<(f64, f64)> {
+        self.each.iter().filter_map(|window| window.rates.reads.zip(window.rates.writes)).collect()
+    }
+
+    /// Its windows, or what several databases need at once as one.
+    pub(super) fn windows_of(&self) -> Vec<Window> {
+        if !self.each.is_empty() || self.windows == 0 {
+            return self.each.clone();
+        }
+        vec![Window { from: None, seconds: 1.0, rates: self.rates }]
     }
 
     /// Whether `covers` holds of enough windows: of all at the peak, and at a percentile of so much of the time.
     pub(super) fn is_covered(&self, covers: impl Fn(&Rates) -> bool) -> bool {
         !self.each.is_empty() && !self.is_reached(|window| !covers(window))
-    }
-
-    /// The same of the windows that [`Self::windows_of`] has.
-    pub(super) fn is_covered_by(&self, covers: impl Fn(&Window) -> bool) -> bool {
-        !self.holds(&self.windows_of().collect::<Vec<_>>(), |window| !covers(window))
-    }
-
-    /// Whether so many of its own windows are such as [`Self::is_reached`] wants. A sum of several databases has none.
-    pub(super) fn is_reached_by(&self, is_enough: impl Fn(&Window) -> bool) -> bool {
-        self.holds(&self.each, is_enough)
     }
 
     /// Several databases at once: the sum of what each asks for, which is at least what all of them ask for at one time. Absent

@@ -4,6 +4,8 @@
 //! much in every respect that is compared, or if each of the database's windows is within some such level. It does *not* if it
 //! missed the target at a level that asked for no more in any respect, while the database had as much at one time. Else the
 //! answer is not known: why is said, and which command decides.
+//!
+//! A platform that was mapped is judged by its line instead, each window of the database by itself.
 
 mod by_map;
 mod deciding;
@@ -15,12 +17,12 @@ mod reported_tests;
 #[cfg(test)]
 mod tests;
 
-pub use by_map::{MapFit, PlacedWindow};
+pub use by_map::{MapFit, NotPlaced, PlacedWindow};
 pub use deciding::shell_word;
 pub use demand::{Demand, Share, is_one_of_cluster};
 pub use platform::{Level, Platform, Verdict};
 
-use super::{Finding, LatencyTarget, QuantileValue, Severity, analyse_asked};
+use super::{Finding, LatencyTarget, MapAnswer, QuantileValue, Severity, analyse_asked, limit_of_map};
 use model::record::{Metric, Run};
 
 /// Shares of reads that differ by more than this are worth a doubt.
@@ -155,8 +157,10 @@ pub enum NotKnown {
     Between,
     /// No level met the target, and those that missed it asked for more in some respect.
     BelowLevels,
-    /// Windows lie too close to the line of a map, beyond what was measured, or have requests of another size.
+    /// Windows lie where the map does not say, each for its own reason.
     OnMap,
+    /// The map's storage changed while it was measured.
+    MapChanged,
     /// Each respect was reached at some level that did not miss the target, but no level is known to have done all at once.
     Apart,
 }
@@ -211,7 +215,8 @@ impl Fit {
     /// Holds `demand` against what `run` measured.
     pub fn of(demand: &Demand, platform: &Platform, run: &Run, target: &LatencyTarget) -> Self {
         let decisive = decisive(&demand.rates, platform);
-        let (answer, basis) = answer(demand, platform, &decisive);
+        let map = platform.map.as_ref().map(|map| MapFit::of(demand, map));
+        let (answer, basis) = answer(demand, platform, &decisive, map.as_ref());
         let met: Vec<&Level> = platform.levels.iter().filter(|level| level.verdict == Verdict::Met).collect();
         let missed = || platform.levels.iter().filter(|level| level.verdict == Verdict::Missed);
         // What no level has any of ranks none of them.
@@ -226,8 +231,10 @@ impl Fit {
             let most = || met.iter().filter_map(|level| level.rates.of(respect)).reduce(f64::max);
             let of_best = || best.and_then(|level| level.rates.of(respect));
             let capacity = if basis.is_of_windows() { most() } else { of_best() };
-            let capacity = capacity.filter(|capacity| *capacity > 0.0);
-            Some(Compared { respect, demand, capacity, is_decisive: decisive.contains(&respect) })
+            // On a map no respect decides by itself.
+            let is_by_itself = basis != Basis::Map;
+            let capacity = capacity.filter(|capacity| *capacity > 0.0 && is_by_itself);
+            Some(Compared { respect, demand, capacity, is_decisive: is_by_itself && decisive.contains(&respect) })
         };
         let of_level = best.filter(|_| !basis.is_of_windows());
         let command = match answer {
@@ -243,15 +250,22 @@ impl Fit {
             latency: platform.latency_at(&demand.rates),
             basis,
             command,
-            map: platform.map.as_ref().and_then(|map| MapFit::of(demand, map)),
+            map,
             doubts: Vec::new(),
         };
         let doubts = find_doubts(&fit, demand, platform, run, target);
         Self { doubts, ..fit }
     }
 
-    /// Headroom in the respect that binds.
+    /// Headroom in the respect that binds; on a map of the window that decides.
     pub fn headroom(&self) -> Option<f64> {
+        if let (Some(map), Basis::Map) = (&self.map, &self.basis) {
+            return match self.answer {
+                Answer::Carries => map.times(true),
+                Answer::DoesNot => map.times(false),
+                Answer::Unknown(_) => None,
+            };
+        }
         self.compared.iter().find(|compared| Some(compared.respect) == self.binding)?.headroom()
     }
 }
@@ -316,7 +330,7 @@ fn trivial_beside<'a>(demand: &Rates, platform: &'a Platform) -> Option<&'a Leve
     (is_roomy && is_small).then_some(least)
 }
 
-fn answer(demand: &Demand, platform: &Platform, decisive: &[Metric]) -> (Answer, Basis) {
+fn answer(demand: &Demand, platform: &Platform, decisive: &[Metric], map: Option<&MapFit>) -> (Answer, Basis) {
     let at_most = |level: &Level| demand.is_reached(|window| is_no_more(&level.rates, window, decisive));
     let with = |verdict: Verdict| platform.levels.iter().filter(move |level| level.verdict == verdict);
     let unknown = |why| (Answer::Unknown(why), Basis::Level);
@@ -328,6 +342,18 @@ fn answer(demand: &Demand, platform: &Platform, decisive: &[Metric]) -> (Answer,
     if let Some(respect) = resources.into_iter().find(|respect| demand.rates.of(*respect).is_none()) {
         return unknown(NotKnown::NotReported(respect));
     }
+    // The line says more than any of its points.
+    if let Some(map) = map {
+        let has_changed = platform.map.as_ref().is_some_and(MapAnswer::has_changed);
+        let answer = match map.answer(demand.share) {
+            _ if has_changed => Answer::Unknown(NotKnown::MapChanged),
+            Some(true) if platform.is_memory => Answer::Unknown(NotKnown::FromMemory),
+            Some(true) => Answer::Carries,
+            Some(false) => Answer::DoesNot,
+            None => Answer::Unknown(NotKnown::OnMap),
+        };
+        return (answer, Basis::Map);
+    }
     let is_carried = |asked: &Rates| with(Verdict::Met).any(|level| is_enough(&level.rates, asked, decisive));
     let basis = if is_carried(&demand.rates) {
         Some(Basis::Level)
@@ -336,15 +362,10 @@ fn answer(demand: &Demand, platform: &Platform, decisive: &[Metric]) -> (Answer,
     } else {
         demand.is_covered(is_carried).then_some(Basis::Windows)
     };
-    let by_map = platform.map.as_ref().and_then(|map| by_map::answer(demand, map));
-    let basis = if by_map == Some(true) { Some(Basis::Map) } else { basis };
     match basis {
         Some(_) if platform.is_memory => return unknown(NotKnown::FromMemory),
         Some(basis) => return (Answer::Carries, basis),
         None => {}
-    }
-    if by_map == Some(false) {
-        return (Answer::DoesNot, Basis::Map);
     }
     if with(Verdict::Missed).any(at_most) {
         return (Answer::DoesNot, Basis::Level);
@@ -356,7 +377,6 @@ fn answer(demand: &Demand, platform: &Platform, decisive: &[Metric]) -> (Answer,
     };
     let is_distinguished = platform.levels.iter().any(|level| level.seconds.is_none());
     unknown(match decisive.iter().find(|respect| !platform.is_loaded(**respect)) {
-        _ if platform.map.is_some() => NotKnown::OnMap,
         Some(respect) => NotKnown::NotMeasured(*respect),
         None if is_distinguished && with(Verdict::Met).next().is_some() && decisive.iter().all(reaches) => {
             NotKnown::Apart
@@ -412,6 +432,8 @@ pub enum FitDoubt {
         /// Level that met it.
         met: String,
     },
+    /// The platform is a map by this limit, whose line says nothing of another one.
+    OtherLimit(String),
     /// What is judged on the platform is not what the database timed.
     OtherSubject {
         /// In the database.
@@ -445,6 +467,7 @@ fn find_doubts(fit: &Fit, demand: &Demand, platform: &Platform, run: &Run, targe
         if let (Some(asked), Some(measured)) =
             (demand.read_share.or(demand.rates.read_share()), level.rates.read_share())
             && (asked - measured).abs() > SAME_MIX
+            && fit.map.is_none()
         {
             doubts.push(FitDoubt::OtherMix(asked, measured));
         }
@@ -472,6 +495,8 @@ fn find_doubts(fit: &Fit, demand: &Demand, platform: &Platform, run: &Run, targe
         doubts.push(FitDoubt::OnlyMeans(means));
     }
     doubts.extend(not_monotonic(fit, platform));
+    let is_of_other = |limit: &LatencyTarget| limit.quantile != target.quantile || limit.limit != target.limit;
+    doubts.extend(limit_of_map(run).filter(is_of_other).map(|limit| FitDoubt::OtherLimit(limit.to_string())));
     if let (Some(window), Some(subject)) = (&demand.window, &platform.target.subject)
         && (window.mean_ms.is_some() || window.quantile.is_some())
         && window.subject != subject.to_string()

@@ -5,9 +5,9 @@ use super::super::{
     is_on_server, is_on_servers, is_through_page_cache, judge,
 };
 use super::reported::{self, ReportedDemand};
-use super::{LatencyThere, Rates, by_map};
-use crate::MapAnswer;
+use super::{LatencyThere, Rates};
 use crate::load_line::judge::{fails_too_often, is_crowded, is_generator_busy};
+use crate::{MapAnswer, limit_of_map};
 use model::record::{Histogram, Metric, Outcome, Run, Step, Workload};
 use model::units::Nanos;
 
@@ -24,7 +24,7 @@ pub struct Platform {
     pub is_memory: bool,
     /// Whether its levels are points of a map, which lie in no order of load.
     pub is_map: bool,
-    /// That map, if the target is its own.
+    /// That map, if the target is its own and it has a line.
     pub map: Option<MapAnswer>,
 }
 
@@ -63,7 +63,10 @@ pub enum Verdict {
 impl Platform {
     /// The measured steps of `run`, judged by `target`.
     pub fn of(run: &Run, target: &LatencyTarget) -> Self {
-        let map = by_map::map_of(run, target);
+        let is_its_own = |limit: &LatencyTarget| {
+            limit.quantile == target.quantile && limit.limit == target.limit && target.subject.is_none()
+        };
+        let map = limit_of_map(run).filter(is_its_own).and_then(|_| MapAnswer::of(run)).filter(MapAnswer::has_line);
         let target = with_subject(run, target);
         let is_beside_others = at_once::is_beside_others(run);
         let judged = |of: at_once::Level<'_>| {

@@ -240,9 +240,7 @@ impl Line {
             return unknown;
         }
         let by_line = self.by_line(demand);
-        let times = match by_line {
-            MapPlace::Inside { times } | MapPlace::Outside { times } | MapPlace::Unknown { times } => times,
-        };
+        let times = by_line.times();
         // What was measured comes before what lies between: less of both kinds is carried where more is.
         let is_within = |point: &Vector| demand[0] <= point[0] && demand[1] <= point[1];
         let is_beyond = |point: &Vector| demand[0] >= point[0] && demand[1] >= point[1];

@@ -166,6 +166,11 @@ impl MapAnswer {
         })
     }
 
+    /// Whether there is a line: at least two mixes kept the limit at some rate.
+    pub fn has_line(&self) -> bool {
+        self.line.count() > 1
+    }
+
     /// Where so many reads and writes per second lie.
     pub fn place_of(&self, reads_per_s: f64, writes_per_s: f64) -> MapPlace {
         self.line.place([reads_per_s, writes_per_s])

@@ -303,7 +303,7 @@ impl Opening {
             None => String::new(),
         };
         let checkpoints = self.log_checkpoints.as_ref().map_or_else(String::new, |words| format!("; {words}"));
-        Some(format!("{words}{beyond}{}{next}{checkpoints}", self.and_spent()))
+        Some(format!("{words}{}{beyond}{next}{checkpoints}", self.and_spent()))
     }
 
     /// What else belongs to the answer.

@@ -484,7 +484,8 @@ fn is_shared(by: &StoppedBy, found: &Together) -> bool {
 fn stopped_by(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {
     match carried.claim {
         Claim::Sustained { .. } | Claim::Unclear => return None,
-        Claim::LessThan { .. } => return of_least(findings, carried),
+        Claim::LessThan { why: None, .. } => return of_least(findings, carried),
+        Claim::LessThan { .. } => return None,
         _ => {}
     }
     if let Some(stop) = carried.step.as_ref().and_then(|step| of_network(findings, step)) {
@@ -513,17 +514,14 @@ fn stopped_by(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {
     caps.or(at_ceiling).or_else(|| line_ended(findings, carried)).or_else(still_grew)
 }
 
-/// What stops even the least load: the rate that others come to as well, or a limit that the kernel states and that is near.
+/// What makes even the least load too slow: the rate that others come to as well.
 fn of_least(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {
     let counted = match carried.unit {
         Unit::Requests => "requests",
         Unit::Reads => "physical reads",
         _ => return None,
     };
-    let is_of_least = |found: &Ceiling| {
-        let is_known = found.named.is_some() && carried.per_s >= NEAR_STATED * found.per_s;
-        carried.step.as_ref().is_some_and(|step| found.steps.contains(step)) || is_known
-    };
+    let is_of_least = |found: &Ceiling| carried.step.as_ref().is_some_and(|step| found.steps.contains(step));
     findings.iter().find_map(|finding| match finding {
         Finding::Ceiling(found) if found.what == counted && found.series == carried.series && is_of_least(found) => {
             StoppedBy::at(found)
@@ -531,9 +529,6 @@ fn of_least(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {
         _ => None,
     })
 }
-
-/// A load of so many times a limit that the kernel states is held back now and then, since requests come in bursts.
-const NEAR_STATED: f64 = 0.5;
 
 /// Large reads that carry so many times the bytes per second of small ones are not held by the same limit on bytes.
 const FAR_MORE_BYTES: f64 = 2.0;

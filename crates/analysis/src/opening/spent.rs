@@ -24,7 +24,8 @@ impl TimeSpent {
     pub(super) fn of_answer(run: &Run, carried: &Carried) -> Option<Self> {
         let is_why = match carried.claim {
             Claim::Seen => is_one_load(run),
-            Claim::LessThan { .. } => true,
+            // What failed or was not steady was not too slow.
+            Claim::LessThan { why: None, .. } => true,
             _ => false,
         };
         let step = measured(run).find(|step| is_why && Some(&step.label) == carried.step.as_ref())?;
@@ -33,8 +34,8 @@ impl TimeSpent {
         if is_reached && carried.claim == Claim::Seen { None } else { Self::of(run, step) }
     }
 
-    /// Of a step, whatever the bounds of its parts. A busy load generator takes what is finished late, so that nothing is known of what is
-    /// before the device.
+    /// Of a step, whatever the bounds of its parts, from when requests were due. A busy load generator takes what is finished late, so that
+    /// nothing is known of what is before the device.
     pub(super) fn of(run: &Run, step: &Step) -> Option<Self> {
         if Vocabulary::of(run) != Vocabulary::Requests {
             return None;
@@ -42,13 +43,14 @@ impl TimeSpent {
         let is_idle = wanted_share(step).is_some_and(|share| share < MOST_OF_TIME);
         let parts = TimeParts::of(run, step)?;
         let of = |place| parts.part(place).map(|part| (part.least_sessions, part.most_sessions));
+        let queue = of(Place::Queue).map_or(0.0, |(_, most)| most);
         if let Some((least, most)) = of(Place::Target).filter(|_| !run.target.facts.nfs.connections.is_empty()) {
-            let share = Some(least / most).filter(|share| *share >= MOST_OF_TIME && is_idle)?;
+            let share = Some(least / (most + queue)).filter(|share| *share >= MOST_OF_TIME && is_idle)?;
             return Some(Self { place: Place::Target, share });
         }
         let (device, before) = (of(Place::Device)?, of(Place::BeforeDevice)?);
         // Idle slots are not time of requests.
-        let all = device.1.max(device.0 + before.1);
+        let all = device.1.max(device.0 + before.1) + queue;
         let share = |(least, _): (f64, f64)| Some(least / all).filter(|share| *share >= MOST_OF_TIME);
         let (place, share) = match (share(device), share(before)) {
             (Some(share), _) => (Place::Device, share),

@@ -73,7 +73,7 @@ impl Opening {
             Some(times) => format!("; processors come next, at {times:.1} times that at most"),
             None => String::new(),
         };
-        Some(stopped + &beyond + &self.and_spent() + &next)
+        Some(stopped + &self.and_spent() + &beyond + &next)
     }
 
     /// Where the time of what was too much went, behind what ended the load.
