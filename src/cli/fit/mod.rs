@@ -379,7 +379,7 @@ fn document(fit: &Fit, demand: &Demand, platform: &Platform) -> Value {
         "at_least": fit.is_at_least,
         "level": fit.level,
         "levels": platform.levels.iter().map(level).collect::<Vec<_>>(),
-        "map": fit.map.as_ref().map(|map| windows_on(map)),
+        "map": fit.map.as_ref().map(windows_on),
         "latency": { "platform": there, "database": own },
         "doubts": doubts.collect::<Vec<_>>(),
     })

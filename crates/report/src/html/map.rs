@@ -44,9 +44,10 @@ pub(super) fn chart(run: &Run, prefix: &str, windows: &[(f64, f64)]) -> Option<L
         }
     }
     if !windows.is_empty() {
-        let (near, far): (Vec<(f64, f64)>, Vec<(f64, f64)>) = windows.iter().partition(|point| is_in_sight(**point));
-        if !far.is_empty() {
-            let are = if far.len() == 1 { "1 window is".to_owned() } else { format!("{} windows are", far.len()) };
+        let near: Vec<(f64, f64)> = windows.iter().copied().filter(|point| is_in_sight(*point)).collect();
+        let far = windows.len() - near.len();
+        if far > 0 {
+            let are = if far == 1 { "1 window is".to_owned() } else { format!("{far} windows are") };
             words.push(format!("{are} too far beyond the line to be drawn."));
         }
         widest = near.iter().fold(widest, |most, (reads, _)| most.max(*reads));
