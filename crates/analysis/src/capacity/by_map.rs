@@ -137,3 +137,103 @@ impl MapFit {
         (outside > left_out).then_some(false)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LatencyTarget;
+    use crate::capacity::{Answer, Basis, Fit, NotKnown, Platform};
+    use crate::map::tests::mapped;
+    use crate::trend::Trends;
+    use model::record::sample;
+    use model::record::sample::windows::{Hour, QUICK, report};
+
+    /// A window of an hour with requests of so many KiB.
+    fn window(reads: f64, writes: f64, kib: f64) -> Window {
+        let io = reads + writes;
+        let rates = Rates {
+            reads: Some(reads),
+            writes: Some(writes),
+            io: Some(io),
+            megabytes: Some(io * kib * 1_024.0 / 1e6),
+            ..Rates::default()
+        };
+        Window { from: Some(jiff::Timestamp::UNIX_EPOCH), seconds: 3_600.0, rates }
+    }
+
+    #[test]
+    fn a_window_is_inside_outside_or_unknown_for_a_reason() {
+        let map = mapped(0);
+        let of = |window: Window| PlacedWindow::of(&window, &map);
+        let why = |window: Window| {
+            let placed = of(window);
+            assert!(matches!(placed.place, MapPlace::Unknown { .. }), "{placed:?}");
+            placed.not_placed.unwrap()
+        };
+        let is_inside = |window| matches!(of(window).place, MapPlace::Inside { .. });
+        let is_outside = |window| matches!(of(window).place, MapPlace::Outside { .. });
+
+        assert!(is_inside(window(5_000.0, 2_000.0, 8.0)) && is_outside(window(11_000.0, 5_000.0, 8.0)));
+        assert!(is_inside(window(0.0, 0.0, 8.0)), "what is idle");
+        assert_eq!(why(window(10_000.0, 0.0, 8.0)), NotPlaced::TooClose);
+        // Larger requests count as several, smaller ones as less.
+        assert!(is_inside(window(2_000.0, 500.0, 32.0)) && is_outside(window(22_000.0, 10_000.0, 4.0)));
+        assert_eq!(why(window(5_000.0, 2_000.0, 32.0)), NotPlaced::OtherSize);
+        assert_eq!(why(window(11_000.0, 5_000.0, 4.0)), NotPlaced::OtherSize);
+        // A smaller request is no less load than one of the map's where it is to be inside.
+        assert!(is_inside(window(5_000.0, 2_000.0, 2.0)));
+
+        let sum = |window| Window { from: None, ..window };
+        assert_eq!(why(sum(window(11_000.0, 5_000.0, 8.0))), NotPlaced::Sum);
+        assert!(is_inside(sum(window(5_000.0, 2_000.0, 8.0))));
+        let unreported = |change: fn(&mut Rates)| {
+            let mut window = window(5_000.0, 2_000.0, 8.0);
+            change(&mut window.rates);
+            why(window)
+        };
+        assert_eq!(unreported(|rates| rates.writes = None), NotPlaced::NotReported);
+        assert_eq!(unreported(|rates| rates.megabytes = None), NotPlaced::NotReported);
+
+        let reading = mapped(50);
+        let placed = PlacedWindow::of(&window(1_000.0, 4_500.0, 8.0), &reading);
+        assert_eq!(placed.not_placed, Some(NotPlaced::NotMeasured), "{placed:?}");
+    }
+
+    #[test]
+    fn a_quantile_leaves_out_as_much_time_as_it_says_and_no_more() {
+        let map = mapped(0);
+        let fit = |inside: usize, outside: usize, close: usize| MapFit {
+            windows: [(inside, 2_000.0), (outside, 20_000.0), (close, 10_000.0)]
+                .into_iter()
+                .flat_map(|(count, reads)| vec![PlacedWindow::of(&window(reads, 0.0, 8.0), &map); count])
+                .collect(),
+        };
+        let p95 = Share::Quantile(0.95);
+        assert_eq!(fit(100, 0, 0).answer(Share::Peak), Some(true));
+        assert_eq!(fit(99, 1, 0).answer(Share::Peak), Some(false));
+        assert_eq!(fit(99, 0, 1).answer(Share::Peak), None);
+        assert_eq!(fit(96, 4, 0).answer(p95), Some(true));
+        assert_eq!(fit(94, 6, 0).answer(p95), Some(false));
+        assert_eq!(fit(92, 4, 4).answer(p95), None, "if those close to the line are outside, too much is");
+        assert_eq!(fit(0, 0, 0).answer(Share::Peak), None);
+    }
+
+    #[test]
+    fn a_map_of_storage_that_changed_answers_nothing() {
+        let target = LatencyTarget::default();
+        let run = sample::sweep(60);
+        let hour = report(Hour { at: 9, minutes: 60, reads_per_s: 2_000, writes_per_s: 500, within_ms: QUICK });
+        let runs = [&hour];
+        let demand = Demand::of(&Trends::of(&runs).trends[0], &runs, Share::Peak, &target);
+        let answer = |map: MapAnswer| {
+            let platform = Platform { map: Some(map), ..Platform::of(&run, &target) };
+            let fit = Fit::of(&demand, &platform, &run, &target);
+            assert_eq!(fit.basis, Basis::Map);
+            fit.answer
+        };
+        assert_eq!(answer(mapped(0)), Answer::Carries);
+        let mut changed = mapped(0);
+        (changed.anchors, changed.anchors_missed) = (2, 1);
+        assert_eq!(answer(changed), Answer::Unknown(NotKnown::MapChanged));
+    }
+}

@@ -7,7 +7,7 @@
 mod line;
 mod search;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -372,3 +372,26 @@ fn what_no_map_of_ours_has_is_no_map() {
     let empty = MapAnswer::of(&run(&|_| ())).unwrap();
     assert!(empty.mixes.is_empty() && empty.within.is_none() && empty.sentence().contains("no mix"), "{empty:?}");
 }
+
+/// A map in requests of 8 KiB of storage that carries 10,000 reads, 4,000 writes, and 12,000 of both per second, measured between the
+/// least share of reads and reads alone.
+pub(crate) fn mapped(least_read_pct: u8) -> MapAnswer {
+    let load = IoMap { least_read_pct, ..load() };
+    let surface = caps(10_000.0, 4_000.0, 12_000.0);
+    let points = map_by(&load, |level| judged(&surface, level));
+    let mapping = Mapping::new(&load, 7, points);
+    assert!(mapping.is_found(), "the search ends");
+    MapAnswer {
+        limit: load.limit.clone(),
+        block_bytes: load.block.bytes(),
+        mixes: Vec::new(),
+        within: mapping.within(),
+        points: mapping.points.len(),
+        ended: MapEnded::Found,
+        anchors: mapping.anchors.times,
+        anchors_missed: mapping.anchors.missed,
+        demand: None,
+        place: None,
+        line: mapping.line(),
+    }
+}
