@@ -35,7 +35,10 @@ pub fn fit(out: &mut impl Write, fit: &Fit, demand: &Demand, platform: &Platform
         // In one line, however wide the terminal is, so that it can be pasted.
         writeln!(paper.out, "    {command}")?;
     }
-    paper.table("Demand and capacity", &compared(fit, demand))?;
+    // A map has no capacity of reads alone beside that of writes: its windows say it.
+    if fit.basis != Basis::Map {
+        paper.table("Demand and capacity", &compared(fit, demand))?;
+    }
     paper.aside(&rests_on(fit, demand, platform))?;
     paper.aside(&latency(fit, demand, platform))?;
     match &fit.map {
@@ -466,11 +469,11 @@ pub fn doubt_advice(doubt: &FitDoubt) -> Option<String> {
     Some(advice.to_owned())
 }
 
-/// The answer in a word for programs: `carries`, `does_not_carry`, `not_known`.
+/// The answer in a word for programs: `sustains`, `does_not_sustain`, `not_known`.
 pub fn word(answer: Answer) -> &'static str {
     match answer {
         Answer::Carries => "sustains",
-        Answer::DoesNot => "does_not_carry",
+        Answer::DoesNot => "does_not_sustain",
         Answer::Unknown(_) => "not_known",
     }
 }
