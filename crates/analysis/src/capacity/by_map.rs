@@ -123,10 +123,7 @@ impl MapFit {
         let seconds = |kinds: &[u8]| -> f64 {
             self.windows.iter().filter(|window| kinds.contains(&window.rank().0)).map(|window| window.seconds).sum()
         };
-        let left_out = match share {
-            Share::Peak => 0.0,
-            Share::Quantile(quantile) => (1.0 - quantile) * seconds(&[0, 1, 2]),
-        };
+        let left_out = share.left_out_s(seconds(&[0, 1, 2]));
         if self.windows.is_empty() {
             return None;
         }
@@ -213,6 +210,15 @@ mod tests {
         assert_eq!(fit(99, 1, 0).answer(Share::Peak), Some(false));
         assert_eq!(fit(99, 0, 1).answer(Share::Peak), None);
         assert_eq!(fit(96, 4, 0).answer(p95), Some(true));
+        for (quantile, outside) in [(0.9, 10), (0.95, 5), (0.99, 1)] {
+            let share = Share::Quantile(quantile);
+            assert_eq!(fit(100 - outside, outside, 0).answer(share), Some(true), "exactly what {quantile} leaves out");
+            assert_eq!(
+                fit(99 - outside, outside + 1, 0).answer(share),
+                Some(false),
+                "one more than {quantile} leaves out"
+            );
+        }
         assert_eq!(fit(94, 6, 0).answer(p95), Some(false));
         assert_eq!(fit(92, 4, 4).answer(p95), None, "if those close to the line are outside, too much is");
         assert_eq!(fit(0, 0, 0).answer(Share::Peak), None);
