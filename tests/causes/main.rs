@@ -300,12 +300,17 @@ fn below_the_engine() {
         judge(
             "3,000 requests/s",
             Way::Single,
-            &[Cause::Limit, Cause::Reads],
+            &[Cause::Limit, Cause::Reads, Cause::Before],
             &["slob", "run", "-s", "1", "-t", "16", "UPDATE_PCT=0", "RUN_TIME=8"],
         );
         place.group.limit(Counted::Requests, 200);
         let changing = ["slob", "sweep", "-s", "1", "--threads", "1,8,32", "UPDATE_PCT=100", "RUN_TIME=6"];
-        judge("200 requests/s, changes", Way::Sweep, &[Cause::Limit, Cause::LimitOrDevice, Cause::Commits], &changing);
+        judge(
+            "200 requests/s, changes",
+            Way::Sweep,
+            &[Cause::Limit, Cause::LimitOrDevice, Cause::Before, Cause::Commits],
+            &changing,
+        );
         place.group.limit(Counted::Requests, 0);
     });
 }

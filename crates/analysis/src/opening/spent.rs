@@ -13,7 +13,8 @@ const MOST_OF_TIME: f64 = 0.5;
 /// Where requests to storage spent most of their time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TimeSpent {
-    /// [`Place::Device`], [`Place::BeforeDevice`], or [`Place::Target`] of a server of files.
+    /// [`Place::Device`], [`Place::BeforeDevice`], or [`Place::Target`] of a server of files; [`Place::Reads`] of an engine, which were held
+    /// before the device.
     pub place: Place,
     /// Share of their time at least, 0.5 to 1.
     pub share: f64,
@@ -37,10 +38,11 @@ impl TimeSpent {
     /// Of a step, whatever the bounds of its parts, from when requests were due. A busy load generator takes what is finished late, so that
     /// nothing is known of what is before the device.
     pub(super) fn of(run: &Run, step: &Step) -> Option<Self> {
-        if Vocabulary::of(run) != Vocabulary::Requests {
-            return None;
-        }
         let is_idle = wanted_share(step).is_some_and(|share| share < MOST_OF_TIME);
+        if Vocabulary::of(run) != Vocabulary::Requests {
+            let share = TimeParts::held_reads(run, step).filter(|share| *share >= MOST_OF_TIME && is_idle)?;
+            return Some(Self { place: Place::Reads, share });
+        }
         let parts = TimeParts::of(run, step)?;
         let of = |place| parts.part(place).map(|part| (part.least_sessions, part.most_sessions));
         let queue = of(Place::Queue).map_or(0.0, |(_, most)| most);
@@ -64,6 +66,10 @@ impl TimeSpent {
         let share = percent(self.share);
         match self.place {
             Place::Device => format!("requests spent {share} % of their time in the device and its queue"),
+            Place::Reads => format!(
+                "{share} % of waiting time went to reads before they reached the device, where a limiter such as the kernel's throttle, \
+                 or the file system, keeps them"
+            ),
             Place::Target => format!("requests spent {share} % of their time on the way to the server, in it and back"),
             _ => format!(
                 "requests spent {share} % of their time before the device, where a limiter such as the kernel's throttle, or the file \

@@ -198,6 +198,11 @@ impl TimeParts {
         Some(Seen::of(run, step)?.parts())
     }
 
+    /// Of an engine's waiting time in a step, the share that reads spent before they reached the devices, at least.
+    pub(crate) fn held_reads(run: &Run, step: &Step) -> Option<f64> {
+        Seen::of(run, step)?.held_reads()
+    }
+
     /// In one of the step's seconds, as far as seconds have what is needed; warm-up has it as the window does.
     pub fn of_second(run: &Run, step: &Step, second: &Interval) -> Option<Self> {
         Some(Seen::of_second(run, step, second)?.parts())

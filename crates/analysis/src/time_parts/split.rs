@@ -94,6 +94,19 @@ impl Seen<'_> {
         }
     }
 
+    /// Of an engine's waiting time the share that reads spent before they reached the devices, at least: what it timed of them beyond all
+    /// requests that the kernel had in flight there. A commit may wait for another's flush, so that its time is not that of a request.
+    pub(super) fn held_reads(&self) -> Option<f64> {
+        let is_seen = self.run.target.kind == Some(TargetKind::Embedded)
+            && !self.devices.is_empty()
+            && !proof::is_through_page_cache(self.run);
+        let waits = self.waits.filter(|_| is_seen)?;
+        let all = waits.reads + waits.log + waits.other;
+        let in_flight: f64 =
+            self.devices.iter().map(|device| device.weighted_ns as f64 / device.elapsed_ns.max(1) as f64).sum();
+        (all > 0.0).then(|| (waits.reads - in_flight).max(0.0) / all)
+    }
+
     fn on_server(&self) -> Parts {
         let all = self.under_way;
         let (running, ready) = (self.served.processors(), self.served.ready());
