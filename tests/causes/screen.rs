@@ -37,7 +37,7 @@ pub enum Cause {
 const NAMES: [(Cause, &[&str]); 21] = [
     (Cause::Limit, &["by a limit at", "by a limit set", "an IOPS limit", "a throughput limit", ", which caps "]),
     (Cause::LimitOrDevice, &["by a limit or the device itself"]),
-    (Cause::Before, &["before the device", "before they reached the device"]),
+    (Cause::Before, &["before the device"]),
     (Cause::Device, &["by the device, at"]),
     (Cause::Neighbour, &["others who used the device", "Others used the device"]),
     (Cause::Server, &["the server, or what it reads from"]),

@@ -67,8 +67,8 @@ impl TimeSpent {
         match self.place {
             Place::Device => format!("requests spent {share} % of their time in the device and its queue"),
             Place::Reads => format!(
-                "{share} % of waiting time went to reads before they reached the device, where a limiter such as the kernel's throttle, \
-                 or the file system, keeps them"
+                "{share} % of waiting time went to reads held before the device, by a limiter such as the kernel's throttle or by the file \
+                 system"
             ),
             Place::Target => format!("requests spent {share} % of their time on the way to the server, in it and back"),
             _ => format!(

@@ -141,13 +141,13 @@ fn an_engine_whose_reads_wait_before_the_device_says_so() {
     let mut run = sample::sweep(60);
     let target: LatencyTarget = "p99=1us".parse().unwrap();
     let sentence = |run: &Run| Opening::of(run, &analyse(run, &target)).sentence();
-    let held = "100.0 % of waiting time went to reads before they reached the device, where a limiter";
-    assert!(!sentence(&run).contains("before they reached"), "nine tenths of them were in the device");
+    let held = "100.0 % of waiting time went to reads held before the device, by a limiter";
+    assert!(!sentence(&run).contains("held before"), "nine tenths of them were in the device");
     let device = &mut run.steps[0].devices[0];
     (device.weighted_ns, device.read_time_ns) = (0, 0);
     assert!(sentence(&run).contains(held), "{}", sentence(&run));
     run.target.facts.files.direct_io = Some(false);
-    assert!(!sentence(&run).contains("before they reached"), "a page cache is between them");
+    assert!(!sentence(&run).contains("held before"), "a page cache is between them");
 }
 
 #[test]
