@@ -148,7 +148,7 @@ pub use rounds::{Round, round_of, rounds};
 pub use rule::Rule;
 pub use search::{Search, SearchPlan};
 pub use seconds::LeftOut;
-pub use sending::{ClientSaturated, FallbackEngine, RateNotReached, WaitedForProcessor};
+pub use sending::{ClientSaturated, FallbackEngine, KeptBy, RateNotReached, WaitedForProcessor};
 pub use series::Series;
 pub use server::{
     Beside, BesideLine, BesideUnit, BesideWhy, LogCheckpoints, MAX_AGREEING, Processors, Served, ServerFinding, Stops,

@@ -9,6 +9,9 @@ use model::units::{group_thousands, percent};
 
 /// A thread or a machine busier than this had no time left to send load when it was due.
 pub(super) const SATURATED: f64 = 0.9;
+/// A thread that missed so much of the processor time that it wanted, about half, was kept from it; and what took so much of what it missed
+/// kept it.
+const MISSED: f64 = 0.45;
 /// Share of the asked rate that counts as reached; Poisson arrivals of a short window stray by less.
 const RATE_REACHED: f64 = 0.97;
 /// A backlog above this share of what was due is a queue that grows.
@@ -41,20 +44,51 @@ pub struct ClientSaturated {
     pub share: f64,
     /// Whether that is of all processors, rather than of one by a single thread.
     pub whole_machine: bool,
-    /// Whether the thread waited for a processor for most of it, as under a quota.
-    pub is_waiting: bool,
+    /// What kept that thread from the processor that it wanted, where it got one for about half of that time or less; `null` where it used
+    /// it.
+    pub kept_by: Option<KeptBy>,
+}
+
+/// What keeps a thread from a processor on a machine that has some free.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeptBy {
+    /// A limit on processor time of its control group.
+    Quota,
+    /// Others, such as a server on the same machine, with the share of all processors that they used, 0 to 1.
+    Others(f64),
+    /// The kernel did not say, or the run is older than that.
+    Unknown,
+}
+
+impl KeptBy {
+    /// Of a step whose busiest thread wanted a processor nearly always; absent where it had it.
+    fn of(step: &Step) -> Option<Self> {
+        let generator = step.generator.as_ref()?;
+        let wanted = own_wanted_share(step).filter(|share| *share > SATURATED)?;
+        let missed = wanted - generator.busiest_share;
+        if missed < MISSED * wanted {
+            return None;
+        }
+        let Some(throttled_ns) = generator.throttled_ns else { return Some(Self::Unknown) };
+        // A quota stops every thread of its group, so that the busiest was stopped no longer than all together.
+        if throttled_ns as f64 >= MISSED * missed * step.window.duration_ns as f64 {
+            return Some(Self::Quota);
+        }
+        let others = step.process_cpu.zip(step.host_cpu).and_then(|(process, host)| {
+            let all = host.busy_ns().saturating_add(host.steal_ns.unwrap_or(0)).saturating_add(host.free_ns()?);
+            Some(host.busy_ns().saturating_sub(process.busy_ns()) as f64 / all.max(1) as f64)
+        });
+        Some(others.map_or(Self::Unknown, Self::Others))
+    }
 }
 
 impl ClientSaturated {
     pub(super) fn of(run: &Run) -> Option<Self> {
         let (steps, share) = worst(run, |step| saturation(run, step))?;
         let is_whole = |step: &Step| processor_share(run, step).is_some_and(|share| share > SATURATED);
-        let is_waiting = |step: &Step| {
-            let used = step.generator.as_ref().map_or(0.0, |generator| generator.busiest_share);
-            own_wanted_share(step).is_some_and(|share| share > SATURATED && used < share / 2.0)
-        };
-        let (whole_machine, is_waiting) = (measured(run).any(is_whole), measured(run).any(is_waiting));
-        Some(Self { steps, share: share.min(1.0), whole_machine, is_waiting })
+        let kept_by = measured(run).filter(|step| steps.contains(&step.label)).find_map(KeptBy::of);
+        Some(Self { steps, share: share.min(1.0), whole_machine: measured(run).any(is_whole), kept_by })
     }
 }
 
@@ -64,12 +98,23 @@ impl Message for ClientSaturated {
     }
 
     fn sentence(&self) -> String {
-        let (who, of) = match (self.whole_machine, self.is_waiting) {
-            (true, _) => ("This process used", "of all processors"),
-            (false, false) => ("The busiest thread used", "of its processor"),
-            (false, true) => (
-                "The busiest thread wanted a processor for",
-                "of the time and mostly got none, though the machine had some free, as under a quota of its control group,",
+        let wanted = "The busiest thread wanted a processor for";
+        let (who, of) = match (self.whole_machine, self.kept_by) {
+            (true, _) => ("This process used", "of all processors".to_owned()),
+            (false, None) => ("The busiest thread used", "of its processor".to_owned()),
+            (false, Some(KeptBy::Quota)) => {
+                (wanted, "of the time, and a quota of its control group kept it from one for much of that,".to_owned())
+            }
+            (false, Some(KeptBy::Others(share))) => {
+                let share = percent(share);
+                (
+                    wanted,
+                    format!("of the time beside other programs, which used {share} % of this machine's processors,"),
+                )
+            }
+            (false, Some(KeptBy::Unknown)) => (
+                wanted,
+                "of the time and mostly got none, by a quota of its control group or other programs,".to_owned(),
             ),
         };
         format!(
@@ -80,11 +125,13 @@ impl Message for ClientSaturated {
     }
 
     fn advice(&self) -> Option<String> {
-        let advice = match self.is_waiting {
-            true => {
+        let advice = match self.kept_by.filter(|_| !self.whole_machine) {
+            Some(KeptBy::Quota) => {
                 "Start the load outside of that group, or raise its limit: `cpu.max`, or `cpu.cfs_quota_us` of version 1."
             }
-            false => {
+            Some(KeptBy::Others(_)) => "Generate the load on another machine, or give this one more processors.",
+            Some(KeptBy::Unknown) => "Generate the load on another machine, or give this program more processors.",
+            None => {
                 "Judge storage by steps with less load, use fewer, larger operations, or give the machine more processors."
             }
         };

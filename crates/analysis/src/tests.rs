@@ -1,6 +1,6 @@
 use super::*;
 use model::record::sample::{self, Level, SEQUENTIAL_READ, windows};
-use model::record::{Intensity, Metric, Outcome, TargetKind};
+use model::record::{CpuTime, Intensity, Metric, Outcome, TargetKind};
 use model::units::Nanos;
 
 fn findings(run: &Run) -> Vec<Finding> {
@@ -169,6 +169,33 @@ fn a_plateau_of_a_saturated_client_is_not_blamed_on_storage() {
     assert!(
         matches!(&findings(&run)[0], Finding::ClientSaturated(client) if !client.whole_machine && client.steps == ["s32_t1"])
     );
+}
+
+#[test]
+fn a_thread_without_a_processor_is_kept_by_a_quota_only_where_the_kernel_says_so() {
+    let said = |throttled_ns: Option<u64>, busiest_share: f64| {
+        let mut run = plain();
+        let step = &mut run.steps[0];
+        let used = CpuTime { user_ns: 0, idle_ns: Some(60_000_000_000), iowait_ns: Some(0), ..CpuTime::default() };
+        step.process_cpu = Some(CpuTime { user_ns: 60_000_000_000, ..CpuTime::default() });
+        step.host_cpu = Some(CpuTime { user_ns: 420_000_000_000, ..used });
+        let generator = step.generator.as_mut().unwrap();
+        (generator.wanted_share, generator.busiest_share) = (Some(1.0), busiest_share);
+        generator.throttled_ns = throttled_ns;
+        let found = findings(&run);
+        let found = found.iter().find(|finding| matches!(finding, Finding::ClientSaturated(_))).unwrap();
+        (found.sentence(), found.advice().unwrap())
+    };
+    let (quota, raise) = said(Some(30_000_000_000), 0.5);
+    assert!(quota.contains("a quota of its control group kept it") && raise.contains("cpu.max"), "{quota} {raise}");
+    // A server on the same machine, whose threads wake for a moment, leaves some of each processor idle.
+    let (others, move_it) = said(Some(0), 0.5);
+    assert!(others.contains("beside other programs, which used 75.0 % of this machine's processors"), "{others}");
+    assert!(!move_it.contains("cpu.max") && move_it.contains("another machine"), "{move_it}");
+    let (old, _) = said(None, 0.5);
+    assert!(old.contains("by a quota of its control group or other programs"), "{old}");
+    let (used, _) = said(Some(0), 0.95);
+    assert!(used.contains("The busiest thread used 100.0 % of its processor"), "{used}");
 }
 
 #[test]

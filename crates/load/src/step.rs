@@ -287,7 +287,7 @@ fn without_what_is_late(mut system: Difference, late_ns: u64, length_ns: u64) ->
         system.process_io = None;
     }
     if late_ns > ALWAYS_LATE_NS && share > MAX_LATE {
-        (system.process_cpu, system.host_cpu) = (None, None);
+        (system.process_cpu, system.host_cpu, system.throttled) = (None, None, None);
     }
     system
 }
@@ -462,7 +462,10 @@ impl<S: Shape> Coordinator<'_, S> {
             failure: None,
             outstanding,
             unended,
-            generator: Some(self.verdict(&totals, &reports, window_ns, stopped_ns)),
+            generator: Some(Generator {
+                throttled_ns: system.throttled.map(|throttled| throttled.throttled_ns),
+                ..self.verdict(&totals, &reports, window_ns, stopped_ns)
+            }),
             operations: totals.operations(S::Operation::KINDS),
             process_cpu: system.process_cpu,
             host_cpu: system.host_cpu,
@@ -668,6 +671,7 @@ impl<S: Shape> Coordinator<'_, S> {
             own_lag: totals.own_lag().map(with_last),
             ceiling_operations_per_s: self.ceiling,
             stopped_ns: (!self.clock.is_simulated()).then_some(stopped_ns),
+            throttled_ns: None,
         }
     }
 }

@@ -420,12 +420,7 @@ fn all_doubts() -> Vec<Finding> {
     let bytes_disagree =
         |copies| Finding::BytesDisagree(BytesDisagree { steps: steps(), share: 0.1, ours, kernel, copies });
     vec![
-        Finding::ClientSaturated(ClientSaturated {
-            steps: steps(),
-            share: 0.99,
-            whole_machine: false,
-            is_waiting: false,
-        }),
+        Finding::ClientSaturated(ClientSaturated { steps: steps(), share: 0.99, whole_machine: false, kept_by: None }),
         Finding::NotCompleted(NotCompleted::Failed { error: "bad block".into(), steps: 1 }),
         Finding::OperationErrors(OperationErrors {
             steps: steps(),

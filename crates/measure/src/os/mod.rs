@@ -40,6 +40,7 @@ pub struct Probe {
     root: Root,
     devices: Vec<String>,
     ticks_per_second: Option<u64>,
+    quota: Quota,
 }
 
 impl Probe {
@@ -56,7 +57,8 @@ impl Probe {
 
     /// The same with the kernel's files below another root. The processor time of the process is still its own.
     pub fn under(root: Root, devices: Vec<String>) -> Self {
-        Self { root, devices, ticks_per_second: kernel::ticks_per_second() }
+        let quota = Quota::of(&root, &mounts::all(&root), "self");
+        Self { root, devices, ticks_per_second: kernel::ticks_per_second(), quota }
     }
 }
 
@@ -66,6 +68,7 @@ pub struct Snapshot {
     instant_ns: u64,
     process_cpu: Option<CpuTime>,
     host_cpu: Option<CpuTime>,
+    throttled: Option<Throttled>,
     process_io: Option<ProcessIo>,
     peak_memory_bytes: Option<u64>,
     devices: Vec<(String, proc::DiskCounts)>,
@@ -79,6 +82,8 @@ pub struct Difference {
     pub process_cpu: Option<CpuTime>,
     /// Processor time of the whole machine.
     pub host_cpu: Option<CpuTime>,
+    /// What the limit on processor time did that binds this process's control group, or one around it.
+    pub throttled: Option<Throttled>,
     /// Storage I/O of this process.
     pub process_io: Option<ProcessIo>,
     /// The devices that the probe named, in its order.
@@ -91,11 +96,12 @@ impl Snapshot {
     /// Reads all counters. `instant_ns` is the caller's monotonic clock, so that rates agree with its windows. Takes about
     /// a tenth of a millisecond, more on a host with many processors or disks: right for once a second.
     pub fn take(probe: &Probe, instant_ns: u64) -> Self {
-        let Probe { root, devices, ticks_per_second } = probe;
+        let Probe { root, devices, ticks_per_second, quota } = probe;
         Self {
             instant_ns,
             process_cpu: kernel::process_cpu(),
             host_cpu: ticks_per_second.and_then(|ticks| proc::host_cpu(&root.text("/proc/stat")?, ticks)),
+            throttled: quota.throttled(root),
             process_io: root.text("/proc/self/io").and_then(|text| proc::process_io(&text)),
             peak_memory_bytes: root.text("/proc/self/status").and_then(|text| proc::kib_field_bytes(&text, "VmHWM")),
             devices: device_counts(root, devices),
@@ -107,6 +113,7 @@ impl Snapshot {
         Difference {
             process_cpu: both(&earlier.process_cpu, &self.process_cpu, proc::cpu_between),
             host_cpu: both(&earlier.host_cpu, &self.host_cpu, proc::cpu_between),
+            throttled: both(&earlier.throttled, &self.throttled, |earlier, later| later.since(earlier)),
             process_io: both(&earlier.process_io, &self.process_io, proc::io_between),
             devices: self.devices_since(earlier).unwrap_or_default(),
             peak_memory_bytes: self.peak_memory_bytes,
@@ -265,7 +272,7 @@ fn read(file: &File, into: &mut Vec<u8>) -> Option<usize> {
 }
 
 /// The control groups around a process that may limit its processors, the innermost first.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Quota(Vec<(Version, PathBuf)>);
 
 impl Quota {

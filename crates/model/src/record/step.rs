@@ -430,6 +430,10 @@ pub struct Generator {
     /// not report that, in simulated time, and in runs made before it was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wanted_share: Option<f64>,
+    /// Time for which a limit on processor time held back the control group of this process, of all processors together (`cpu.stat`); absent
+    /// where that is not known, in simulated time, and in runs made before it was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled_ns: Option<u64>,
     /// Time that sessions stood ready and no thread had come to them (think time is not counted), summed.
     pub idle_session_ns: u64,
     /// Open loop: operations that fell due in the window.

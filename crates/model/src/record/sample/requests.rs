@@ -138,6 +138,7 @@ fn make(step: &mut Step, level: Requests) {
         schedule_lag: asked_per_s.map(|_| latencies(reads + writes, queued_ns / 2 + 2_000)),
         ceiling_operations_per_s: Some(900_000.0),
         stopped_ns: Some(0),
+        throttled_ns: Some(0),
     });
     let writes_ns = latencies(writes_per_s, 2 * service_ns);
     for interval in &mut step.intervals {
