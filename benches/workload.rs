@@ -47,6 +47,7 @@ fn operations(criterion: &mut Criterion) {
         scale_blocks: BLOCKS,
         work_unit: 64,
         update_pct: 20,
+        update_share: None,
         scan_pct: 0,
         redo_stress: RedoStress::Lite,
         hot_spot: None,

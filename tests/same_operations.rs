@@ -178,6 +178,7 @@ fn plan(sessions: u32) -> StepPlan<SlobShape> {
             scale_blocks: SCALE_BLOCKS,
             work_unit: 8,
             update_pct: 40,
+            update_share: None,
             scan_pct: 0,
             redo_stress: RedoStress::Heavy,
             hot_spot: Some(HotSpot { offset_blocks: 50, blocks: 40, frequency: 3 }),

@@ -289,7 +289,7 @@ const COMMANDS: &[(&str, &[&str], &[&str])] = &[
     ("", &["soak"], &["io soak"]),
     ("", &["orion"], &["io orion"]),
     ("", &["calibrate"], &["io calibrate"]),
-    ("", &["map", "diskplorer"], &["io map"]),
+    ("", &["map", "diskplorer"], &["io map", "slob map"]),
     ("", &["list", "ls", "history"], &["runs list"]),
     ("", &["show"], &["runs show"]),
     ("", &["rm", "delete", "remove"], &["runs rm"]),

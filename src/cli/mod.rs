@@ -30,6 +30,7 @@ mod like;
 mod limits;
 mod live;
 mod manual;
+mod map;
 mod marks;
 mod merge;
 mod net;

@@ -29,7 +29,7 @@ const NEGATIVE: &[(&str, &str)] = &[
         "no load met every `--limit`; the [verdict](method.md#yes-no-or-no-verdict) says which failed",
     ),
     ("`io calibrate`", "not even one request at a time met `--max-latency`"),
-    ("`io map`", "the demand is outside of the line, or no mix met the limit at any rate"),
+    ("`io map`, `slob map`", "the demand is outside of the line, or no mix met the limit at any rate"),
     (
         "any load, `slob verify`, `orders verify`",
         "the data is not what was written, or an acknowledged commit or order is missing",

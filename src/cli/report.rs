@@ -15,7 +15,7 @@ use ::report::document::RunReport;
 use ::report::html::{Kept, MAX_BYTES, Picture, Reported};
 use ::report::{self, Detail, Suite};
 use analysis::{self, Finding, Judgeable, LatencyTarget, LimitAnswer, RunVerdict};
-use model::record::{Run, Workload};
+use model::record::Run;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -84,10 +84,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     arguments.page.check(arguments.format.format())?;
     let (places, runs) = load(arguments)?;
     let limits = arguments.limits.asked();
-    if let Some(map) = runs.iter().find(|run| run.workload() == Workload::Map && !limits.is_empty()) {
+    if let Some(map) = runs.iter().find(|run| run.load.map().is_some() && !limits.is_empty()) {
         let failure =
             Failure::new(format_args!("--limit: run `{}` is a map, which has the limit that it was made by", map.id));
-        return Err(failure.with_hint("make another: `plimsoll io map --limit p99=5ms`".to_owned()));
+        return Err(
+            failure.with_hint("make another by that limit: `plimsoll io map` or `plimsoll slob map`".to_owned())
+        );
     }
     runs.iter().try_for_each(|run| limits::check(&limits, &Judgeable::of_run(run)))?;
     // Who names no limit reads the verdict that the run gave by its own.

@@ -8,8 +8,17 @@ use model::units::shell_command;
 /// Commands that measure one load in one window.
 pub(super) const ONE_LOAD: [&str; 5] = ["host run", "io run", "net run", "orders run", "slob run"];
 /// Commands that measure several loads in turn, or one over a long time.
-pub(super) const SEVERAL_LOADS: [&str; 8] =
-    ["host sweep", "io calibrate", "io map", "io soak", "io sweep", "net sweep", "orders sweep", "slob sweep"];
+pub(super) const SEVERAL_LOADS: [&str; 9] = [
+    "host sweep",
+    "io calibrate",
+    "io map",
+    "io soak",
+    "io sweep",
+    "net sweep",
+    "orders sweep",
+    "slob map",
+    "slob sweep",
+];
 
 /// The command that measures one load while something fails; the load stands behind `--`.
 pub(super) const FAILURE: &str = "failure run";

@@ -1,16 +1,18 @@
-//! The plan of a map of reads and writes.
+//! The plan of a map of reads and writes, or of reads and updates.
 
 use super::check::blend;
 use super::io::{Facts, check_buffers};
+use super::slob::{RunPlan, SlobPlanRequest};
 use super::steps::seed_of_step;
-use super::{PlanError, RunHead};
+use super::{PlanError, RunHead, slob};
 use load::{Pace, Share, StepPlan};
-use model::config::Tag;
 use model::config::io::rate_text;
-use model::record::{Intensity, IoMap, IoMapLevel, Level, Load};
+use model::config::{Axes, Key, Setting, Tag};
+use model::record::{Intensity, IoMap, Level, Load, MapLevel, MapOf, MapSearch, SlobLoad, SlobMap};
 use model::units::{Bytes, Nanos};
-use model::workload::Arrival;
 use model::workload::io::{Access, Distribution, IoBlend, IoKind, IoPart};
+use model::workload::{Arrival, SlobShape};
+use targets::database::DataFacts;
 
 /// What is requested.
 #[derive(Debug, Clone)]
@@ -67,12 +69,13 @@ impl MapPlan {
             [],
         )?;
         let plan = Self { head, region_bytes, request: request.clone() };
-        let most = IoMapLevel { mix: 0, read_share: 1.0, per_s: request.map.highest_per_s };
+        let highest_per_s = request.map.search.highest_per_s;
+        let most = MapLevel { mix: 0, read_share: 1.0, per_s: highest_per_s };
         check_buffers(plan.shape(most)?.slots, block, Bytes(0), facts.available_memory)?;
         Ok(plan)
     }
 
-    fn shape(&self, level: IoMapLevel) -> Result<IoBlend, PlanError> {
+    fn shape(&self, level: MapLevel) -> Result<IoBlend, PlanError> {
         let part = |kind, per_s| IoPart {
             kind,
             per_s,
@@ -89,13 +92,12 @@ impl MapPlan {
     ///
     /// # Errors
     /// If the volume holds no request.
-    pub fn step(&self, index: u32, level: IoMapLevel, reading: usize) -> Result<StepPlan<IoBlend>, PlanError> {
+    pub fn step(&self, index: u32, level: MapLevel, reading: usize) -> Result<StepPlan<IoBlend>, PlanError> {
         let shape = self.shape(level)?;
         let pace = Pace::Open { rate_per_s: level.per_s, arrival: Arrival::Poisson };
-        let again = if reading > 1 { format!("_{reading}") } else { String::new() };
         Ok(StepPlan {
             index,
-            label: format!("r{}w{}{again}", short(level.reads_per_s()), short(level.writes_per_s())),
+            label: label(MapOf::Requests, level, reading),
             load: Intensity {
                 sessions: Some(shape.slots),
                 rate_operations_per_s: pace.rate_per_s(),
@@ -121,6 +123,71 @@ impl MapPlan {
     }
 }
 
+/// What a point is called that is measured for the `reading`-th time.
+fn label(of: MapOf, level: MapLevel, reading: usize) -> String {
+    let again = if reading > 1 { format!("_{reading}") } else { String::new() };
+    let change = of.changes().chars().next().unwrap_or_default();
+    format!("r{}{change}{}{again}", short(level.reads_per_s()), short(level.writes_per_s()))
+}
+
+/// A map of reads and updates as it will be measured.
+#[derive(Debug)]
+pub struct SlobMapPlan {
+    /// What the run is before its first step.
+    pub head: RunHead,
+    /// Its largest load, with both kinds of operations.
+    pub base: RunPlan,
+    first: StepPlan<SlobShape>,
+}
+
+impl SlobMapPlan {
+    /// Plans a map on the data that `data` describes. Of `request`, `UPDATE_PCT` and the pace do not count: points have their own.
+    ///
+    /// # Errors
+    /// The first thing that cannot be done.
+    pub fn new(request: &SlobPlanRequest, search: MapSearch, data: &DataFacts) -> Result<Self, PlanError> {
+        let mut request = request.clone();
+        // Any share between: the plan is of both kinds.
+        request.settings.push(Setting::from_command_line(Key::UpdatePct, "50".to_owned()));
+        request.pace = Pace::Open { rate_per_s: search.highest_per_s, arrival: Arrival::Poisson };
+        // Without axes there is one step.
+        request.axes = Axes::default();
+        let base = slob::plan(&request, data)?;
+        let first = base.steps[0].clone();
+        let mut load = SlobLoad::of(&base.head.parameters);
+        load.parameters.remove(&Key::UpdatePct);
+        let head =
+            RunHead::new(&request.tags, ["map".to_owned()], request.seed, Load::SlobMap(SlobMap { load, search }), [])?;
+        Ok(Self { head, base, first })
+    }
+
+    /// Step number `index`: a point, for the `reading`-th time, counted from 1.
+    pub fn step(&self, index: u32, level: MapLevel, reading: usize) -> StepPlan<SlobShape> {
+        let base = &self.first;
+        let pace = Pace::Open { rate_per_s: level.per_s, arrival: Arrival::Poisson };
+        StepPlan {
+            index,
+            label: label(MapOf::Operations, level, reading),
+            load: Intensity { rate_operations_per_s: pace.rate_per_s(), arrival: pace.arrival(), ..base.load.clone() },
+            level: Some(Level::SlobMap(level)),
+            shape: SlobShape { update_share: Some(1.0 - level.read_share), ..base.shape.clone() },
+            seed: seed_of_step(self.head.seed, index),
+            pace,
+            ..base.clone()
+        }
+    }
+
+    /// Load before each measured window, and how long that is.
+    pub fn window(&self) -> (Nanos, Nanos) {
+        (self.first.warmup, self.first.duration)
+    }
+
+    /// How long all points take at most.
+    pub fn time(&self, points: usize) -> Nanos {
+        Nanos(self.base.duration().0.saturating_mul(points as u64))
+    }
+}
+
 /// A rate in a label: whole requests where there are enough of them.
 fn short(per_s: f64) -> String {
     rate_text(if per_s >= 100.0 { per_s.round() } else { per_s })
@@ -132,8 +199,8 @@ mod tests {
 
     #[test]
     fn a_point_is_its_mix_at_its_rate_and_a_repeat_draws_other_places() {
-        let map = IoMap {
-            block: "8K".parse().unwrap(),
+        let search = MapSearch {
+            of: MapOf::Requests,
             limit: "p99=5ms".to_owned(),
             least_read_pct: 0,
             most_read_pct: 100,
@@ -141,9 +208,9 @@ mod tests {
             highest_per_s: 1e5,
             within: 0.05,
             most_points: 40,
-            durable: Default::default(),
             demand: None,
         };
+        let map = IoMap { block: "8K".parse().unwrap(), durable: Default::default(), search };
         let (duration, warmup) = (Nanos::seconds(10), Nanos::seconds(2));
         let request = MapRequest { map, size: None, duration, warmup, seed: 7, tags: Vec::new(), processors: 2 };
         let facts = Facts {
@@ -153,12 +220,12 @@ mod tests {
             available_memory: Some(Bytes::gib(1)),
         };
         let plan = MapPlan::new(&request, &facts).unwrap();
-        let level = IoMapLevel { mix: 2, read_share: 0.75, per_s: 8_000.0 };
+        let level = MapLevel { mix: 2, read_share: 0.75, per_s: 8_000.0 };
         let (first, second) = (plan.step(3, level, 1).unwrap(), plan.step(9, level, 2).unwrap());
         assert_eq!((first.label.as_str(), second.label.as_str()), ("r6000w2000", "r6000w2000_2"));
         assert_eq!(first.shape.parts.iter().map(|part| part.per_s).collect::<Vec<_>>(), [6_000.0, 2_000.0]);
         assert_ne!(first.seed, second.seed);
-        let reads = plan.step(0, IoMapLevel { read_share: 1.0, ..level }, 1).unwrap();
+        let reads = plan.step(0, MapLevel { read_share: 1.0, ..level }, 1).unwrap();
         assert_eq!(reads.shape.parts.len(), 1, "what has no rate is no part");
         let large = MapRequest { size: Some(Bytes::gib(2)), ..request.clone() };
         assert!(matches!(MapPlan::new(&large, &facts), Err(PlanError::VolumeTooSmall { .. })));

@@ -87,6 +87,7 @@ fn shape(parameters: &SlobParameters, schemas: u32) -> SlobShape {
         scale_blocks: parameters.scale.blocks(block_bytes),
         work_unit: parameters.work_unit,
         update_pct: parameters.update_pct,
+        update_share: None,
         scan_pct: parameters.scan_pct,
         redo_stress: match parameters.redo_stress {
             config::RedoStress::Lite => workload::RedoStress::Lite,

@@ -45,6 +45,7 @@ mod serve;
 mod servers;
 mod shells;
 use test_support::skip;
+mod slob_map;
 mod sql_script;
 mod stuck;
 mod tour;

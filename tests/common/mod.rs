@@ -81,6 +81,7 @@ pub fn step(request: &EngineRequest) -> StepPlan<SlobShape> {
             scale_blocks: request.data.scale_blocks,
             work_unit: 8,
             update_pct: 0,
+            update_share: None,
             scan_pct: 0,
             redo_stress: RedoStress::Lite,
             hot_spot: None,

@@ -225,7 +225,8 @@ pub fn analyse_limits(run: &Run, limits: &[LatencyTarget]) -> Vec<Finding> {
     let is_of_flows =
         || NetworkSurvey::of(run).is_some() || BulkAnswer::of(run).is_some() || NetworkMatrix::of(run).is_some();
     let is_open = run.steps.iter().any(|step| step.load.rate_operations_per_s.is_some());
-    let has_own_answer = matches!(run.workload(), Workload::Calibrate | Workload::Map)
+    let has_own_answer = run.workload() == Workload::Calibrate
+        || run.load.map().is_some()
         || run.check.is_some()
         || ConnectionSweep::of(run).is_some()
         || (!is_open && is_of_flows());
@@ -233,7 +234,7 @@ pub fn analyse_limits(run: &Run, limits: &[LatencyTarget]) -> Vec<Finding> {
         findings.retain(|finding| !finding.is_load_line());
     }
     // Points of a map lie on both sides of its line, and most have a mix of their own.
-    if run.workload() == Workload::Map {
+    if run.load.map().is_some() {
         use Finding::{Ceiling, FewWaits, RateKnee, RateNotReached, Stalls, Tiers};
         let is_of_points = |it: &Finding| {
             matches!(it, RateNotReached(_) | RateKnee(_) | Ceiling(_) | FewWaits(_) | Stalls(_) | Tiers(_))

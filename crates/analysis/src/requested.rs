@@ -16,7 +16,7 @@ const ERRORS: [&str; 1] = ["--errors"];
 /// The limits that `run` was made with, by its command; none of a run of another program, and of a map, whose points lie on both sides of
 /// its limit.
 pub fn requested_limits(run: &Run) -> Vec<LatencyTarget> {
-    if run.imported.is_some() || run.tool.name != Tool::OWN || run.workload() == Workload::Map {
+    if run.imported.is_some() || run.tool.name != Tool::OWN || run.load.map().is_some() {
         return Vec::new();
     }
     limits_of_command(&run.command, run.workload() == Workload::Orders)

@@ -151,6 +151,7 @@ fn plan(schemas: u32, threads_per_schema: u32) -> StepPlan<SlobShape> {
             scale_blocks: ROWS,
             work_unit: 3,
             update_pct: 0,
+            update_share: None,
             scan_pct: 0,
             redo_stress: RedoStress::Lite,
             hot_spot: None,

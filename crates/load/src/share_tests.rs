@@ -135,6 +135,7 @@ fn plan(sessions: u32, lanes: u32, pace: Pace) -> StepPlan<SlobShape> {
             scale_blocks: 10_000,
             work_unit: 2,
             update_pct: 30,
+            update_share: None,
             scan_pct: 0,
             redo_stress: RedoStress::Lite,
             hot_spot: None,

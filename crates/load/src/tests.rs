@@ -27,6 +27,7 @@ pub(super) fn plan(sessions: u32) -> StepPlan<SlobShape> {
             scale_blocks: 10_000,
             work_unit: 2,
             update_pct: 0,
+            update_share: None,
             scan_pct: 0,
             redo_stress: RedoStress::Lite,
             hot_spot: None,

@@ -15,8 +15,8 @@ use super::judged_files::JudgedArgs;
 use super::page_file::PageArgs;
 use super::say;
 use analysis::{Compared, Repeats, joined};
+use model::record::Run;
 use model::record::store::Store;
-use model::record::{Run, Workload};
 use report::html::{Kept, Picture};
 use report::{self, Detail, Suite};
 
@@ -130,7 +130,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     // A pipeline that compared nothing must not go on as if nothing had become worse.
     if !is_compared {
         let failure = Failure::new("nothing was compared: no run has a load and a figure in common with the baseline");
-        let are_maps = runs.iter().all(|run| run.workload() == Workload::Map);
+        let are_maps = runs.iter().all(|run| run.load.map().is_some());
         let hint = match are_maps {
             true => "maps have no load in common; `plimsoll report RUN -o FILE.png` draws each",
             false => "run the same loads on both sides; what each has is reported above",

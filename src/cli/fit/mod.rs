@@ -21,7 +21,7 @@ use analysis::{LatencyTarget, QuantileValue, limit_of_map};
 use model::plain;
 use model::platforms;
 use model::platforms::{Asked, DEFAULT_HEADROOM, MEASURED_OF_PUBLISHED, Need, Prices, Sized, covered_by};
-use model::record::{Metric, Run, Workload};
+use model::record::{MapOf, Metric, Run};
 use model::units::Bytes;
 use report;
 use report::fit::{doubt_advice, doubt_sentence, headrooms, sentence, verdict, word};
@@ -150,6 +150,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         return run_fit_platforms(&arguments.published, &databases, share, arguments.format.format());
     };
     let (_, run) = Taken::default().load(&arguments.runs.store(), capacity)?;
+    refuse_map_of_operations(&run)?;
     refuse_page(&arguments.page, Some(&run))?;
     let limits = match arguments.limits.as_slice() {
         // A map has the limit that it was made by.
@@ -190,9 +191,21 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     })
 }
 
+/// What a production reports are requests to storage.
+fn refuse_map_of_operations(run: &Run) -> Result<(), Failure> {
+    if run.load.map().is_none_or(|map| map.of == MapOf::Requests) {
+        return Ok(());
+    }
+    let failure = Failure::new(format_args!(
+        "--capacity: run `{}` is a map of a database's operations, and a demand counts requests to storage",
+        run.id
+    ));
+    Err(failure.with_hint("make a map of storage with `plimsoll io map`, or name another run".to_owned()))
+}
+
 /// Only a map is drawn with a demand on it.
 fn refuse_page(page: &PageArgs, capacity: Option<&Run>) -> Result<(), Failure> {
-    if !page.is_wanted() || capacity.is_some_and(|run| run.workload() == Workload::Map) {
+    if !page.is_wanted() || capacity.is_some_and(|run| run.load.map().is_some()) {
         return Ok(());
     }
     let failure = Failure::new("`--output`: only a map is drawn with a demand on it");

@@ -44,7 +44,7 @@ pub(super) fn run(
     fleet.refuse_search(Some(times))?;
     let interrupt = Interrupt::listen()?;
     let stop = interrupt.flag();
-    let address = arguments.target.address();
+    let address = arguments.put.address();
     let on = on(address);
     let mut database = databases::slob(address, &arguments.open_options()?)?;
     let asked = Asked { arguments, request, production: &production, times };
@@ -82,7 +82,7 @@ impl<'a> Work<'a> for LikeLoad<'a> {
             joined: Some(self.joined.clone()),
             limits: arguments.limits.asked(),
             like: Some(plan.like.clone()),
-            is_simulated: arguments.target.address().has_simulated_time(),
+            is_simulated: arguments.put.address().has_simulated_time(),
             ..Outline::new(&plan.base.head, &arguments.keeping, steps)
         }
     }
@@ -90,7 +90,7 @@ impl<'a> Work<'a> for LikeLoad<'a> {
     fn described(self) -> Result<DryRun, Failure> {
         self.database.close()?;
         let trials = self.trials.map(|time| format!("up to {time} before the first step, which correct its rates"));
-        let address = self.arguments.target.address();
+        let address = self.arguments.put.address();
         Ok(described(&self.plan, &self.steps, self.times, address).facts("trials", trials))
     }
 
@@ -107,7 +107,7 @@ impl<'a> Work<'a> for LikeLoad<'a> {
             progress
                 .line(&format!("this run takes {all}{trials} (default RUN_TIME=300); to shorten it: `RUN_TIME=60`"));
         }
-        let on = on(arguments.target.address());
+        let on = on(arguments.put.address());
         let asked_limits = arguments.limits.asked();
         let line_limits = limits::of_lines(&asked_limits);
         let mut run_steps = |recording: &mut Recording, target: &dyn TargetFor<SlobOperation>| {
@@ -256,14 +256,14 @@ impl Asked<'_> {
         stop: &AtomicBool,
     ) -> Result<(Planned, Joined, Option<Script>), Failure> {
         let Self { arguments, request, production, times } = self;
-        let on = on(arguments.target.address());
+        let on = on(arguments.put.address());
         let timing = database.timing()?;
         let facts = match database.facts(stop)? {
             Some(facts) => facts,
             None => facts_as_asked(request)?,
         };
         let times = times.named();
-        let (mut planned, joined) = fleet.plan(arguments.seed.given(), &mut |seed| {
+        let (mut planned, joined) = fleet.plan(arguments.put.seed.given(), &mut |seed| {
             let plan = plan(&SlobPlanRequest { seed, ..(*request).clone() }, production, &times, &facts, on)?;
             let steps = share_out(plan.steps(&times), fleet.share())?;
             let experiment = Experiment::new(&plan.base.head, &steps);
@@ -272,7 +272,7 @@ impl Asked<'_> {
         let Planned { plan, steps } = &mut planned;
         plan.base.notes.extend(plan.note_on_warmup(steps, &times));
         plan.base.notes.extend(database.check_load(&plan.load(), stop)?);
-        let timed = Timed::of_blend(&plan.all_parts(), timing, arguments.has_flash());
+        let timed = Timed::of_blend(&plan.all_parts(), timing, arguments.put.has_flash());
         limits::check_planned(&arguments.limits.asked(), &timed)?;
         let script = plan.base.script.as_ref().map(|(path, origin)| Script::check(path, origin)).transpose()?;
         plan.base.notes.iter().for_each(say::note);

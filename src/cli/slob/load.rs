@@ -1,4 +1,4 @@
-//! Options that `run` and `sweep` share.
+//! Options that `run`, `sweep` and `map` share.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -26,17 +26,7 @@ use targets::embedded::FlashOptions;
 #[derive(Debug, Args)]
 pub(super) struct LoadArgs {
     #[command(flatten)]
-    parameters: ParameterArgs,
-
-    /// Length of each measured window, in seconds or with a unit
-    ///
-    /// It is the same as RUN_TIME.
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
-    duration: Option<Seconds>,
-
-    /// Load before each measured window, recorded and marked [default: a fifth of RUN_TIME, up to 10 s]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
-    warmup: Option<Nanos>,
+    pub(super) put: PutArgs,
 
     /// Start operations at this rate, whether or not earlier ones are done (open loop)
     ///
@@ -49,6 +39,35 @@ pub(super) struct LoadArgs {
     arrival: Arrival,
 
     #[command(flatten)]
+    pub(super) fleet: FleetArgs,
+
+    #[command(flatten)]
+    own_report: OwnReportArgs,
+
+    #[command(flatten)]
+    pub(super) limits: LimitArgs,
+
+    #[command(flatten)]
+    pub(super) keeping: KeepingArgs,
+}
+
+/// What operations are, and how they reach the target.
+#[derive(Debug, Args)]
+pub(super) struct PutArgs {
+    #[command(flatten)]
+    parameters: ParameterArgs,
+
+    /// Length of each measured window, in seconds or with a unit
+    ///
+    /// It is the same as RUN_TIME.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
+    duration: Option<Seconds>,
+
+    /// Load before each measured window, recorded and marked [default: a fifth of RUN_TIME, up to 10 s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
+    warmup: Option<Nanos>,
+
+    #[command(flatten)]
     pub(super) seed: SeedArg,
 
     /// Threads that drive the sessions [default: one per CPU, with a private server a quarter of them]
@@ -58,17 +77,14 @@ pub(super) struct LoadArgs {
     lanes: Option<u32>,
 
     #[command(flatten)]
-    pub(super) fleet: FleetArgs,
-
-    #[command(flatten)]
-    pub(super) target: TargetArgs,
+    target: TargetArgs,
 
     /// Buffer cache size of the embedded engine [default: 64M]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Target")]
     cache: Option<Bytes>,
 
     #[command(flatten)]
-    pub(super) flash: FlashArgs,
+    flash: FlashArgs,
 
     #[command(flatten)]
     ledger: LedgerArgs,
@@ -81,15 +97,6 @@ pub(super) struct LoadArgs {
 
     #[command(flatten)]
     sending: SendArgs,
-
-    #[command(flatten)]
-    own_report: OwnReportArgs,
-
-    #[command(flatten)]
-    pub(super) limits: LimitArgs,
-
-    #[command(flatten)]
-    pub(super) keeping: KeepingArgs,
 }
 
 impl LoadArgs {
@@ -98,12 +105,40 @@ impl LoadArgs {
     /// # Errors
     /// When something was said that means nothing for the target: whoever said it expects an effect.
     pub(super) fn options(&self) -> Result<DatabaseOptions, Failure> {
-        let address = self.target.address();
+        let options = self.put.options(self.rate.is_some())?;
+        self.own_report.add_to(options, self.put.address())
+    }
+
+    /// The same for a load at rates of its own.
+    pub(super) fn open_options(&self) -> Result<DatabaseOptions, Failure> {
+        refuse(self.rate.map(|_| "--rate"))?;
+        Ok(DatabaseOptions { is_open_loop: true, ..self.options()? })
+    }
+
+    /// What is asked for. `threads` is what a flag of its own says about `THREADS_PER_SCHEMA`.
+    pub(super) fn request(&self, threads: Option<u32>, axes: Axes) -> Result<SlobPlanRequest, Failure> {
+        let arrival = self.arrival;
+        let pace = self.rate.map_or(Pace::Closed, |Rate(rate_per_s)| Pace::Open { rate_per_s, arrival });
+        let request = self.put.request(threads, axes, pace)?;
+        Ok(SlobPlanRequest { tags: self.keeping.tags.clone(), ..request })
+    }
+}
+
+impl PutArgs {
+    pub(super) fn address(&self) -> &TargetAddress {
+        self.target.address()
+    }
+
+    /// How the target is reached and used.
+    ///
+    /// # Errors
+    /// When something was said that means nothing for the target.
+    pub(super) fn options(&self, is_open_loop: bool) -> Result<DatabaseOptions, Failure> {
+        let address = self.address();
         let given = [("--cache", self.cache.is_some()), ("--io-engine", self.io.engine().is_some())];
         let misplaced = given.into_iter().find(|(_, given)| *given && address.is_server());
         let flash = self.flash.options(address)?;
         let options = self.sending.add_to(self.server.options(address)?, address)?;
-        let options = self.own_report.add_to(options, address)?;
         if let Some((flag, _)) = misplaced {
             let failure = Failure::new(format_args!("`{flag}` is for the embedded engine, not for `{address}`"));
             return Err(failure.with_hint("leave it out; the cache of a private server is `--db-cache`".to_owned()));
@@ -113,15 +148,9 @@ impl LoadArgs {
             cache: self.cache.unwrap_or(DEFAULT_CACHE),
             flash,
             ledger: self.ledger.directory(address)?,
-            is_open_loop: self.rate.is_some(),
+            is_open_loop,
             ..options
         })
-    }
-
-    /// The same for a load at rates of its own.
-    pub(super) fn open_options(&self) -> Result<DatabaseOptions, Failure> {
-        refuse(self.rate.map(|_| "--rate"))?;
-        Ok(DatabaseOptions { is_open_loop: true, ..self.options()? })
     }
 
     /// Whether the engine's buffer cache is to have a second level.
@@ -129,8 +158,8 @@ impl LoadArgs {
         self.flash.is_asked()
     }
 
-    /// What is asked for. `threads` is what a flag of its own says about `THREADS_PER_SCHEMA`.
-    pub(super) fn request(&self, threads: Option<u32>, axes: Axes) -> Result<SlobPlanRequest, Failure> {
+    /// The request, without tags. `threads` is what a flag of its own says about `THREADS_PER_SCHEMA`.
+    pub(super) fn request(&self, threads: Option<u32>, axes: Axes, pace: Pace) -> Result<SlobPlanRequest, Failure> {
         let mut asked = self.parameters.read()?;
         if let Some(threads) = threads {
             asked.set(Key::ThreadsPerSchema, threads);
@@ -138,8 +167,7 @@ impl LoadArgs {
         if let Some(Seconds(duration)) = self.duration {
             set_duration(&mut asked, duration)?;
         }
-        let arrival = self.arrival;
-        let options = self.options()?;
+        let options = self.options(matches!(pace, Pace::Open { .. }))?;
         // A block of one update ends with its commit, and waits for that in any case.
         let commits = match options.sending()? {
             Sending::Batch => options.method.commits,
@@ -151,12 +179,12 @@ impl LoadArgs {
             axes,
             cache: self.cache.unwrap_or(DEFAULT_CACHE),
             warmup: self.warmup,
-            pace: self.rate.map_or(Pace::Closed, |Rate(rate_per_s)| Pace::Open { rate_per_s, arrival }),
+            pace,
             commits,
             lanes: self.lanes,
             seed: self.seed.given().unwrap_or_default(),
-            tags: self.keeping.tags.clone(),
-            processors: processors_for_sessions(self.target.address()),
+            tags: Vec::new(),
+            processors: processors_for_sessions(self.address()),
         })
     }
 }

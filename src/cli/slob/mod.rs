@@ -3,6 +3,7 @@
 mod arguments;
 mod like;
 mod load;
+mod map;
 mod script;
 mod setup;
 #[cfg(feature = "oracle")]
@@ -46,6 +47,7 @@ Examples:
     --target dir:/u01/plimsoll
   plimsoll slob run -c slob.conf 8
   plimsoll slob sweep -s 8 --threads 1,2,4,8,16,32
+  plimsoll slob map -s 8 --limit p99=5ms
   plimsoll slob verify
   plimsoll slob drop --dry-run";
 
@@ -60,6 +62,9 @@ pub(super) enum Command {
     /// Measure several loads in turn and find the largest that the target sustains
     #[command(after_long_help = super::arguments::with_parameters(SWEEP_EXAMPLES))]
     Sweep(SweepArguments),
+    /// Find the line over reads and updates per second at which both meet a latency limit
+    #[command(after_long_help = super::arguments::with_parameters(map::EXAMPLES))]
+    Map(Box<map::Arguments>),
     /// Read all data and prove that it is intact and that no commit is missing
     #[command(after_long_help = VERIFY_EXAMPLES)]
     Verify(VerifyArguments),
@@ -84,6 +89,7 @@ impl Command {
             Self::Setup(arguments) => setup::run(&arguments),
             Self::Run(arguments) => self::run(&arguments),
             Self::Sweep(arguments) => run_sweep(&arguments),
+            Self::Map(arguments) => map::run(&arguments),
             Self::Verify(arguments) => run_verify(&arguments),
             Self::Info(arguments) => run_info(&arguments),
             Self::Doctor(arguments) => run_doctor(&arguments),
@@ -421,7 +427,7 @@ pub(super) struct RunArguments {
 impl RunArguments {
     /// The directory that nobody else can use at the same time, if the data are in one.
     pub(super) fn directory(&self) -> Option<&Path> {
-        self.load.target.address().directory()
+        self.load.put.address().directory()
     }
 
     /// When the load is measured.
@@ -459,7 +465,7 @@ fn run_measure(arguments: &LoadArgs, request: &SlobPlanRequest) -> Result<Exit, 
     let fleet = arguments.fleet.join()?;
     let interrupt = Interrupt::listen()?;
     let stop = interrupt.flag();
-    let mut database = databases::slob(arguments.target.address(), &arguments.options()?)?;
+    let mut database = databases::slob(arguments.put.address(), &arguments.options()?)?;
     let (plan, joined, script) = interrupt.judge(planned(arguments, request, &fleet, &mut *database, stop))?;
     let work = Planned { arguments, plan, joined, script, database };
     runner::run_with(work, Some(&interrupt), Recorded::report)
@@ -481,14 +487,14 @@ impl<'a> Work<'a> for Planned<'a> {
         Outline {
             joined: Some(self.joined.clone()),
             limits: arguments.limits.asked(),
-            is_simulated: arguments.target.address().has_simulated_time(),
+            is_simulated: arguments.put.address().has_simulated_time(),
             ..Outline::new(&plan.head, &arguments.keeping, steps)
         }
     }
 
     fn described(self) -> Result<DryRun, Failure> {
         self.database.close()?;
-        Ok(described(&self.plan, self.arguments.target.address()))
+        Ok(described(&self.plan, self.arguments.put.address()))
     }
 
     fn carry_out(self, beginning: Beginning<'_>) -> Result<Recorded, Failure> {
@@ -522,14 +528,14 @@ fn planned(
         Some(facts) => facts,
         None => facts_as_asked(request)?,
     };
-    let (mut plan, joined) = fleet.plan(arguments.seed.given(), &mut |seed| {
+    let (mut plan, joined) = fleet.plan(arguments.put.seed.given(), &mut |seed| {
         let mut plan = plan(&SlobPlanRequest { seed, ..request.clone() }, &facts)?;
         plan.steps = share_out(plan.steps, fleet.share())?;
         let experiment = Experiment::new(&plan.head, &plan.steps);
         Ok((plan, experiment))
     })?;
     plan.notes.extend(database.check_load(&plan.load(), stop)?);
-    limits::check_planned(&arguments.limits.asked(), &Timed::of_slob(&plan, timing, arguments.flash.is_asked()))?;
+    limits::check_planned(&arguments.limits.asked(), &Timed::of_slob(&plan, timing, arguments.put.has_flash()))?;
     let script = plan.script.as_ref().map(|(path, origin)| Script::check(path, origin)).transpose()?;
     plan.notes.iter().for_each(say::note);
     Ok((plan, joined, script))

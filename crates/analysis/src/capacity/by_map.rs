@@ -74,8 +74,10 @@ fn placed(window: &Window, map: &MapAnswer) -> (MapPlace, Option<NotPlaced>) {
         return (MapPlace::Inside { times: None }, None);
     }
     let same = map.place_of(reads, writes);
-    let Some(size) = window.rates.request_bytes() else { return unknown(same.times(), NotPlaced::NotReported) };
-    let relative = size / f64::from(map.block_bytes);
+    let (Some(size), Some(block_bytes)) = (window.rates.request_bytes(), map.block_bytes) else {
+        return unknown(same.times(), NotPlaced::NotReported);
+    };
+    let relative = size / f64::from(block_bytes);
     let as_many = |times: f64| map.place_of(reads * times, writes * times);
     if let MapPlace::Inside { times } = as_many(relative.max(1.0)) {
         // What was measured to meet the limit is inside, wherever the line between points is drawn.

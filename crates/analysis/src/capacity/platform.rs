@@ -8,7 +8,7 @@ use super::reported::{self, ReportedDemand};
 use super::{LatencyThere, Rates};
 use crate::load_line::judge::{fails_too_often, is_crowded, is_generator_busy};
 use crate::{MapAnswer, limit_of_map};
-use model::record::{Histogram, Metric, Outcome, Run, Step, Workload};
+use model::record::{Histogram, MapOf, Metric, Outcome, Run, Step, Workload};
 use model::units::Nanos;
 
 /// The levels of a run, by what they asked of storage.
@@ -66,7 +66,9 @@ impl Platform {
         let is_its_own = |limit: &LatencyTarget| {
             limit.quantile == target.quantile && limit.limit == target.limit && target.subject.is_none()
         };
-        let map = limit_of_map(run).filter(is_its_own).and_then(|_| MapAnswer::of(run)).filter(MapAnswer::has_line);
+        // An operation of a database is not one request to storage.
+        let is_of_requests = |map: &MapAnswer| map.of == MapOf::Requests && map.has_line();
+        let map = limit_of_map(run).filter(is_its_own).and_then(|_| MapAnswer::of(run)).filter(is_of_requests);
         let target = with_subject(run, target);
         let is_beside_others = at_once::is_beside_others(run);
         let judged = |of: at_once::Level<'_>| {
@@ -97,7 +99,7 @@ impl Platform {
         };
         // A database server reads through the page cache too, and counts what it had from storage.
         let is_memory = is_through_page_cache(run) && !is_on_servers(run);
-        Self { name, levels, target, is_memory, is_map: run.workload() == Workload::Map, map }
+        Self { name, levels, target, is_memory, is_map: run.load.map().is_some(), map }
     }
 
     /// Whether any level had some of it.

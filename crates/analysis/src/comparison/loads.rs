@@ -82,7 +82,7 @@ pub(crate) fn of<'a>(runs: [&'a Run; 2]) -> Loads<'a> {
     names.retain(|name| !PLACES.contains(name) || values(runs[0], name) == values(runs[1], name));
     let mut groups: Vec<(LoadKey<'a>, [Vec<&'a Step>; 2])> = Vec::new();
     // Points of a map are where its search led, and what lies beyond its line is meant to fail.
-    let is_map = |run: &&Run| run.workload() == Workload::Map;
+    let is_map = |run: &&Run| run.load.map().is_some();
     for (side, run) in runs.into_iter().enumerate().filter(|(_, run)| !is_map(run)) {
         // What one job did beside others is no load, unless all that they did is known.
         let parts = parts(run);

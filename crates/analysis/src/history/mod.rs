@@ -11,7 +11,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use model::record::{Better, Outcome, Run, Timestamp, Workload};
+use model::record::{Better, Outcome, Run, Timestamp};
 
 use crate::comparison::{Bearing, Measure, SettingDifference, loads, settings};
 use crate::levels::median_of;
@@ -167,7 +167,7 @@ impl Histories {
     /// of a history are as rarely called changed as one alone.
     pub fn of(runs: &[&Run], threshold: f64) -> Self {
         // A map has no load that a later one has, too.
-        let mut sorted: Vec<&Run> = runs.iter().copied().filter(|run| run.workload() != Workload::Map).collect();
+        let mut sorted: Vec<&Run> = runs.iter().copied().filter(|run| run.load.map().is_none()).collect();
         sorted.sort_by(|one, other| (one.started_at, &one.id).cmp(&(other.started_at, &other.id)));
         let mut groups: Vec<Vec<&Run>> = Vec::new();
         let mut places: BTreeMap<Vec<(String, Option<String>)>, usize> = BTreeMap::new();

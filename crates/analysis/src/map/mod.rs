@@ -1,4 +1,4 @@
-//! What storage carries of reads and writes together: the line over both rates at which a limit is still kept.
+//! What storage or a database carries of reads and changes together: the line over both rates at which a limit is still kept.
 //!
 //! Points lie on *mixes*, rays from the origin on which the share of reads is the same. On each the rate is searched at which the limit
 //! is missed (`search`), and the next mix is that where neighbours say least about the line between them (`line`). Only what was measured
@@ -11,7 +11,7 @@ pub(crate) mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::record::{IoMap, IoMapLevel, Level, Load, MapDemand, Outcome, Run, Step, Workload};
+use model::record::{Load, MapDemand, MapLevel, MapOf, MapSearch, Outcome, Run, Step, Workload};
 use model::units::{group_thousands, percent};
 
 use crate::levels::median_of;
@@ -26,8 +26,6 @@ use search::MixSearch;
 const MORE: f64 = 1.4;
 /// A mix whose search goes on has a line where it lies between rates that are no farther apart than this.
 const NARROW: f64 = 1.2;
-/// Kinds of requests of a map.
-const KINDS: [&str; 2] = ["read", "write"];
 /// No line is believed before so many mixes lie on it: those between show whether it bends.
 const FEWEST_MIXES: usize = 7;
 /// After so many points the first mix is measured again, where it kept the limit: whether storage is still what it was.
@@ -38,9 +36,9 @@ const AT_ONCE: usize = 2;
 /// A point as it was judged.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Judged {
-    level: IoMapLevel,
+    level: MapLevel,
     outcome: VerdictOutcome,
-    /// Requests that were finished, per second.
+    /// Requests or operations that were finished, per second.
     finished_per_s: f64,
     /// Whether nothing was answered for long, so that a pass of another measurement does not count against it.
     has_hung: bool,
@@ -52,9 +50,9 @@ pub(crate) struct Judged {
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct MappedMix {
-    /// The share of reads, 0 to 1.
+    /// The share of reads, 0 to 1; the rest are writes or updates.
     pub read_share: f64,
-    /// The largest rate of all requests that kept the limit, per second; `null` where none did.
+    /// The largest rate of both together that kept the limit, per second; `null` where none did.
     pub carried_per_s: Option<f64>,
     /// The least that did not, or was not steady; `null` where the largest that was tried kept it, or the load generator could send no
     /// more.
@@ -63,7 +61,7 @@ pub struct MappedMix {
     pub line_per_s: Option<f64>,
     /// The judged percentile of reads at the largest rate that kept the limit, in nanoseconds.
     pub read_ns: Option<u64>,
-    /// The same of writes.
+    /// The same of writes or updates.
     pub write_ns: Option<u64>,
     /// Whether the load generator was the limit.
     pub is_generators: bool,
@@ -74,13 +72,13 @@ pub struct MappedMix {
 }
 
 impl MappedMix {
-    /// Reads and writes per second on the line.
+    /// Reads, and writes or updates, per second on the line.
     pub fn on_line(&self) -> Option<[f64; 2]> {
         self.line_per_s.map(|per_s| of_share(self.read_share, per_s))
     }
 }
 
-/// Reads and writes per second of so many requests.
+/// Both rates of so many requests or operations per second.
 fn of_share(read_share: f64, per_s: f64) -> [f64; 2] {
     [per_s * read_share, per_s * (1.0 - read_share)]
 }
@@ -104,10 +102,14 @@ pub enum MapEnded {
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct MapAnswer {
-    /// The limit that reads and writes each kept.
+    /// What is counted.
+    pub of: MapOf,
+    /// The limit that reads and changes each kept.
     pub limit: String,
-    /// Bytes of a request.
-    pub block_bytes: u32,
+    /// Bytes of a request; `null` where operations of a database are counted.
+    pub block_bytes: Option<u32>,
+    /// Sessions that did what was due; `null` where requests to storage are counted.
+    pub sessions: Option<u32>,
     /// Mixes, reads alone first.
     pub mixes: Vec<MappedMix>,
     /// How far the line may be off to either side, as a share of the rate: the widest of all mixes and of what lies between them;
@@ -132,10 +134,10 @@ pub struct MapAnswer {
 impl MapAnswer {
     /// What a run of a map shows; absent for another run.
     pub fn of(run: &Run) -> Option<Self> {
-        let Load::IoMap(load) = &run.load else { return None };
-        let mapping = Mapping::of(run, load)?;
+        let mapping = Mapping::of(run)?;
+        let load = mapping.load;
         let line = mapping.line();
-        let measured = run.steps.iter().filter(|step| matches!(step.level, Some(Level::IoMap(_)))).count();
+        let measured = run.steps.iter().filter(|step| level_of(step).is_some()).count();
         let ended = match run.outcome == Outcome::Completed {
             _ if mapping.is_found() => {
                 if line.count() < 2 {
@@ -148,14 +150,19 @@ impl MapAnswer {
             _ => MapEnded::CutShort,
         };
         let limit = limit_of(run)?;
-        let mut mixes: Vec<MappedMix> = mapping.mixes.iter().map(|mix| mix.mapped(run, &limit)).collect();
+        let mut mixes: Vec<MappedMix> = mapping.mixes.iter().map(|mix| mix.mapped(run, load.of, &limit)).collect();
         mixes.sort_by(|one, other| other.read_share.total_cmp(&one.read_share));
         let Anchors { times: anchors, missed: anchors_missed, .. } = mapping.anchors;
         Some(Self {
             demand: load.demand,
             place: load.demand.map(|demand| line.place([demand.reads_per_s, demand.writes_per_s])),
+            of: load.of,
             limit: load.limit.clone(),
-            block_bytes: load.block.bytes(),
+            block_bytes: match &run.load {
+                Load::IoMap(map) => Some(map.block.bytes()),
+                _ => None,
+            },
+            sessions: run.steps.iter().filter(|_| load.of == MapOf::Operations).find_map(|step| step.load.sessions),
             mixes,
             within: mapping.within(),
             points: mapping.points.len(),
@@ -171,7 +178,7 @@ impl MapAnswer {
         self.line.count() > 1
     }
 
-    /// Where so many reads and writes per second lie.
+    /// Where so many reads and changes per second lie.
     pub fn place_of(&self, reads_per_s: f64, writes_per_s: f64) -> MapPlace {
         self.line.place([reads_per_s, writes_per_s])
     }
@@ -198,30 +205,34 @@ impl MapAnswer {
 
     /// Where the demand lies, in words; absent where nothing was demanded.
     pub fn place_words(&self) -> Option<String> {
-        Some(self.place?.words(self.demand?))
+        Some(self.place?.words(self.demand?, self.of))
     }
 
     /// The answer in one sentence without a full stop.
     pub fn sentence(&self) -> String {
         let carried = self.is_carried().zip(self.place_words());
         let carried = carried.map_or_else(String::new, |(answer, words)| format!("{}: {words}; ", answer.word()));
-        let changed = if self.has_changed() { "; storage changed meanwhile" } else { "" };
+        let has_changed = || format!("; {} changed meanwhile", self.of.carrier());
+        let changed = if self.has_changed() { has_changed() } else { String::new() };
         format!("{carried}{}{changed}", self.line_words())
     }
 
     /// The line at both ends and where it bends most evenly between them.
     fn line_words(&self) -> String {
+        let changes = self.of.changes();
         let known: Vec<&MappedMix> = self.mixes.iter().filter(|mix| mix.line_per_s.is_some()).collect();
         let (Some(most), Some(least)) = (known.first(), known.last()) else {
-            return format!("no mix of reads and writes keeps {} at any rate that was tried", self.limit);
+            return format!("no mix of reads and {changes} keeps {} at any rate that was tried", self.limit);
         };
         let words = |mix: &MappedMix| {
             let [reads, writes] = mix.on_line().unwrap_or_default();
             let at_least = if mix.missed_per_s.is_none() { "at least " } else { "" };
             match mix.read_share {
                 1.0 => format!("{at_least}{} reads/s alone", group_thousands(reads)),
-                0.0 => format!("{at_least}{} writes/s alone", group_thousands(writes)),
-                _ => format!("{at_least}{} reads/s with {} writes/s", group_thousands(reads), group_thousands(writes)),
+                0.0 => format!("{at_least}{} {changes}/s alone", group_thousands(writes)),
+                _ => {
+                    format!("{at_least}{} reads/s with {} {changes}/s", group_thousands(reads), group_thousands(writes))
+                }
             }
         };
         let middle = known
@@ -234,9 +245,14 @@ impl MapAnswer {
         let none = self.mixes.iter().find(|mix| mix.carried_per_s.is_none() && mix.missed_per_s.is_some());
         let none = none.map_or_else(String::new, |mix| {
             let least = group_thousands(mix.missed_per_s.unwrap_or_default());
-            format!("; with {} % of reads not even {least} requests/s", percent(mix.read_share))
+            format!("; with {} % of reads not even {least} {}/s", percent(mix.read_share), self.of.all())
         });
-        format!("{} within {}{sure}{none}", parts.join(", "), self.limit)
+        let sessions = match self.sessions {
+            Some(1) => " with 1 session".to_owned(),
+            Some(sessions) => format!(" with {sessions} sessions"),
+            None => String::new(),
+        };
+        format!("{} within {}{sessions}{sure}{none}", parts.join(", "), self.limit)
     }
 }
 
@@ -248,9 +264,9 @@ impl MapPlace {
         }
     }
 
-    fn words(self, demand: MapDemand) -> String {
+    fn words(self, demand: MapDemand, of: MapOf) -> String {
         let [reads, writes] = [demand.reads_per_s, demand.writes_per_s].map(group_thousands);
-        let demand = format!("{reads} reads/s with {writes} writes/s");
+        let demand = format!("{reads} reads/s with {writes} {}/s", of.changes());
         let at = |times: Option<f64>| times.map_or_else(String::new, |times| format!(" ({times:.2} times that)"));
         match self {
             Self::Inside { times } => format!("{demand} is inside of the line{}", at(times)),
@@ -263,19 +279,19 @@ impl MapPlace {
     }
 }
 
-/// The verdict of a step of a map by `limit`, which reads and writes must each keep.
+/// The verdict of a step of a map by `limit`, which reads and changes must each keep.
 ///
 /// A kind that is too rare for its percentile is judged by clear misses alone: so many slow requests as chance makes less than once in a
 /// thousand times where the limit is kept.
 pub(crate) fn outcome(workload: Workload, step: &Step, limit: &LatencyTarget) -> Option<(VerdictOutcome, bool)> {
-    let Some(Level::IoMap(level)) = step.level else { return None };
+    let (of, level) = step.level.as_ref()?.map()?;
     let seconds = step.window.duration_ns as f64 / 1e9;
     let due = [level.reads_per_s(), level.writes_per_s()].map(|per_s| per_s * seconds);
     let of_kind =
         |kind: &str| LatencyTarget { subject: Some(Subject::Response(Some(kind.to_owned()))), ..limit.clone() };
     let mut wanted = vec![LatencyTarget { subject: Some(Subject::Response(None)), ..limit.clone() }];
     let (mut has_few, mut is_clear) = (false, false);
-    for (kind, due) in KINDS.into_iter().zip(due).filter(|(_, due)| *due > 0.0) {
+    for (kind, due) in of.kinds().into_iter().zip(due).filter(|(_, due)| *due > 0.0) {
         let limit = of_kind(kind);
         if due >= limit.durations_wanted() as f64 {
             wanted.push(limit);
@@ -314,11 +330,12 @@ fn is_beyond_chance(seen: u64, expected: f64) -> bool {
     seen > 0 && 1.0 - fewer < CHANCE
 }
 
-/// The limit of a map with no request that may fail; absent where the recorded text is none.
+/// The limit of a map; absent where the recorded text is none. No request to storage may fail; of operations of a database, which may time out
+/// or be in each other's way, as few as of any other load.
 pub fn limit_of(run: &Run) -> Option<LatencyTarget> {
-    let Load::IoMap(load) = &run.load else { return None };
+    let load = run.load.map()?;
     let limit: LatencyTarget = load.limit.parse().ok()?;
-    Some(LatencyTarget { errors: Some(0.0), ..limit })
+    Some(LatencyTarget { errors: (load.of == MapOf::Requests).then_some(0.0), ..limit })
 }
 
 fn judged(run: &Run, step: &Step, limit: &LatencyTarget) -> Option<Judged> {
@@ -332,26 +349,21 @@ fn judged(run: &Run, step: &Step, limit: &LatencyTarget) -> Option<Judged> {
     Some(Judged { level, outcome, finished_per_s, has_hung: is_hung(outcome, step), has_few })
 }
 
-fn level_of(step: &Step) -> Option<IoMapLevel> {
-    match step.level {
-        Some(Level::IoMap(level)) => Some(level),
-        _ => None,
-    }
+fn level_of(step: &Step) -> Option<MapLevel> {
+    step.level.as_ref()?.map().map(|(_, level)| level)
 }
 
 /// Labels of the steps that the line of a map rests on: the largest rate of each mix that kept the limit.
 pub(crate) fn met_steps(run: &Run) -> BTreeSet<String> {
-    let Load::IoMap(load) = &run.load else { return BTreeSet::new() };
-    let Some(mapping) = Mapping::of(run, load) else { return BTreeSet::new() };
-    let is_met = |level: IoMapLevel| {
-        mapping.mixes.iter().any(|mix| mix.number == level.mix && mix.carried() == Some(level.per_s))
-    };
+    let Some(mapping) = Mapping::of(run) else { return BTreeSet::new() };
+    let is_met =
+        |level: MapLevel| mapping.mixes.iter().any(|mix| mix.number == level.mix && mix.carried() == Some(level.per_s));
     run.steps.iter().filter(|step| level_of(step).is_some_and(is_met)).map(|step| step.label.clone()).collect()
 }
 
 /// The points so far, and what follows from them.
 struct Mapping<'a> {
-    load: &'a IoMap,
+    load: &'a MapSearch,
     seed: u64,
     points: Vec<Judged>,
     mixes: Vec<MixSearch>,
@@ -384,7 +396,9 @@ impl Anchors {
 }
 
 impl<'a> Mapping<'a> {
-    fn of(run: &Run, load: &'a IoMap) -> Option<Self> {
+    /// Of a run of a map; absent for another one, or where what is recorded of it is not in order.
+    fn of(run: &'a Run) -> Option<Self> {
+        let load = run.load.map()?;
         let limit = limit_of(run)?;
         let is_in_order =
             load.lowest_per_s > 0.0 && load.lowest_per_s < load.highest_per_s && load.highest_per_s.is_finite();
@@ -393,7 +407,7 @@ impl<'a> Mapping<'a> {
         is_possible.then(|| Self::new(load, run.seed.unwrap_or(0), points.collect()))
     }
 
-    fn new(load: &'a IoMap, seed: u64, points: Vec<Judged>) -> Self {
+    fn new(load: &'a MapSearch, seed: u64, points: Vec<Judged>) -> Self {
         let mut mixes: Vec<MixSearch> = Vec::new();
         let mut places = BTreeMap::new();
         let mut anchors = Anchors::default();
@@ -415,11 +429,11 @@ impl<'a> Mapping<'a> {
     }
 
     /// The point to measure next; absent where the line is known, or no point is left.
-    fn next(&self) -> Option<IoMapLevel> {
+    fn next(&self) -> Option<MapLevel> {
         if self.points.len() >= self.load.most_points as usize {
             return None;
         }
-        let open: Vec<IoMapLevel> = self.mixes.iter().filter_map(MixSearch::next).collect();
+        let open: Vec<MapLevel> = self.mixes.iter().filter_map(MixSearch::next).collect();
         let is_anchor_due = self.points.len() % ANCHOR_EVERY == ANCHOR_EVERY - 1;
         if let Some(anchor) = self.anchor().filter(|_| is_anchor_due && (!open.is_empty() || !self.is_found())) {
             return Some(anchor);
@@ -427,20 +441,20 @@ impl<'a> Mapping<'a> {
         // The second begins where the first shows how far latency keeps the line from what can be finished.
         let at_once = if self.mixes.len() < 2 { 1 } else { AT_ONCE };
         let begun = if open.len() < at_once { self.new_mix() } else { None };
-        let mut choice: Vec<IoMapLevel> = open.into_iter().chain(begun).collect();
+        let mut choice: Vec<MapLevel> = open.into_iter().chain(begun).collect();
         // In any order, so that what changes with time is not taken for a property of some mixes.
         let chance = mix64(self.seed ^ mix64(self.points.len() as u64)) as usize;
         (!choice.is_empty()).then(|| choice.swap_remove(chance % choice.len()))
     }
 
     /// The first mix where it kept the limit.
-    fn anchor(&self) -> Option<IoMapLevel> {
+    fn anchor(&self) -> Option<MapLevel> {
         let first = self.mixes.first().filter(|mix| mix.next().is_none())?;
         first.carried().map(|per_s| first.level(per_s))
     }
 
     /// The first point of a mix that has none yet.
-    fn new_mix(&self) -> Option<IoMapLevel> {
+    fn new_mix(&self) -> Option<MapLevel> {
         let number = self.mixes.len() as u32;
         let ends = [self.load.most_read_pct, self.load.least_read_pct].map(|pct| f64::from(pct) / 100.0);
         if let Some(share) = ends.get(self.mixes.len()) {
@@ -486,15 +500,14 @@ impl<'a> Mapping<'a> {
 }
 
 /// The next point of a map that is being measured; absent where it is known, or no point is left.
-pub fn next_of_map(run: &Run) -> Option<IoMapLevel> {
-    let Load::IoMap(load) = &run.load else { return None };
-    Mapping::of(run, load)?.next()
+pub fn next_of_map(run: &Run) -> Option<MapLevel> {
+    Mapping::of(run)?.next()
 }
 
 impl MixSearch {
-    fn mapped(&self, run: &Run, limit: &LatencyTarget) -> MappedMix {
+    fn mapped(&self, run: &Run, of: MapOf, limit: &LatencyTarget) -> MappedMix {
         let carried_per_s = self.carried();
-        let is_it = |level: IoMapLevel| level.mix == self.number && Some(level.per_s) == carried_per_s;
+        let is_it = |level: MapLevel| level.mix == self.number && Some(level.per_s) == carried_per_s;
         let step = run.steps.iter().find(|step| level_of(step).is_some_and(is_it));
         let time = |kind: &str| {
             let subject = Some(Subject::Response(Some(kind.to_owned())));
@@ -507,8 +520,8 @@ impl MixSearch {
             carried_per_s,
             missed_per_s: self.missed(),
             line_per_s: known.map(|(low, high)| low.sqrt() * high.unwrap_or(low).sqrt()),
-            read_ns: time("read"),
-            write_ns: time("write"),
+            read_ns: time(of.kinds()[0]),
+            write_ns: time(of.kinds()[1]),
             is_generators: self.is_generators(),
             has_few: self.has_few(),
             points: self.points(),

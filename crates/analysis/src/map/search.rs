@@ -1,9 +1,9 @@
-//! The rate at which one mix of reads and writes misses the limit.
+//! The rate at which one mix of reads and changes misses the limit.
 //!
 //! The first point is more than can be carried: the rate at which its requests are finished is what the mix can do, if latency is not what
 //! ends it. One point below and one above that are what a search by halves would need six for. The search decides wherever they do not.
 
-use model::record::{IoMap, IoMapLevel};
+use model::record::{MapLevel, MapSearch};
 
 use super::Judged;
 use crate::load_line::Verdict;
@@ -38,7 +38,7 @@ pub(super) struct MixSearch {
 
 impl MixSearch {
     /// Of a load whose range is in order.
-    pub(super) fn new(load: &IoMap, number: u32, read_share: f64) -> Self {
+    pub(super) fn new(load: &MapSearch, number: u32, read_share: f64) -> Self {
         let resolution = load.within * OF_WITHIN;
         let plan = SearchPlan {
             low: load.lowest_per_s,
@@ -71,12 +71,12 @@ impl MixSearch {
     }
 
     /// The point at a rate.
-    pub(super) fn level(&self, per_s: f64) -> IoMapLevel {
-        IoMapLevel { mix: self.number, read_share: self.read_share, per_s }
+    pub(super) fn level(&self, per_s: f64) -> MapLevel {
+        MapLevel { mix: self.number, read_share: self.read_share, per_s }
     }
 
     /// Its first point, at a rate that is more than it is expected to carry.
-    pub(super) fn first(&self, more_per_s: f64) -> IoMapLevel {
+    pub(super) fn first(&self, more_per_s: f64) -> MapLevel {
         self.level(self.possible(more_per_s))
     }
 
@@ -179,7 +179,7 @@ impl MixSearch {
     }
 
     /// The next point; absent where the interval is narrow enough, or the range ends.
-    pub(super) fn next(&self) -> Option<IoMapLevel> {
+    pub(super) fn next(&self) -> Option<MapLevel> {
         let by_halves = self.search.next()?;
         let is_tried = |per_s: f64| self.tried.iter().any(|point| point.level.per_s == per_s);
         if is_tried(by_halves) {

@@ -1,13 +1,14 @@
 use super::*;
 use crate::VerdictOutcome::{Failed, GeneratorBound, Passed, Unsteady};
 use crate::chance::Chance;
+use model::record::IoMap;
 
 /// What storage carries of a mix, in requests per second.
 type Surface = dyn Fn(f64) -> f64;
 
-fn load() -> IoMap {
-    IoMap {
-        block: "8K".parse().unwrap(),
+fn load() -> MapSearch {
+    MapSearch {
+        of: MapOf::Requests,
         limit: "p99=5ms".to_owned(),
         least_read_pct: 0,
         most_read_pct: 100,
@@ -15,9 +16,13 @@ fn load() -> IoMap {
         highest_per_s: 200_000.0,
         within: 0.05,
         most_points: 40,
-        durable: Default::default(),
         demand: None,
     }
+}
+
+/// Of requests of 8 KiB.
+fn of_blocks(search: MapSearch) -> Load {
+    Load::IoMap(IoMap { block: "8K".parse().unwrap(), durable: Default::default(), search })
 }
 
 /// Caps on reads, on writes, and on both together.
@@ -25,18 +30,18 @@ fn caps(reads: f64, writes: f64, both: f64) -> impl Fn(f64) -> f64 {
     move |share: f64| (reads / share).min(writes / (1.0 - share)).min(both)
 }
 
-fn point(level: IoMapLevel, outcome: VerdictOutcome) -> Judged {
+fn point(level: MapLevel, outcome: VerdictOutcome) -> Judged {
     Judged { level, outcome, finished_per_s: level.per_s, has_hung: false, has_few: false }
 }
 
-fn judged(surface: &Surface, level: IoMapLevel) -> Judged {
+fn judged(surface: &Surface, level: MapLevel) -> Judged {
     let most = surface(level.read_share);
     let outcome = if level.per_s <= most { Passed } else { Failed };
     Judged { finished_per_s: level.per_s.min(most), ..point(level, outcome) }
 }
 
 /// Maps a surface as `judge` sees it.
-fn map_by(load: &IoMap, mut judge: impl FnMut(IoMapLevel) -> Judged) -> Vec<Judged> {
+fn map_by(load: &MapSearch, mut judge: impl FnMut(MapLevel) -> Judged) -> Vec<Judged> {
     let mut points = Vec::new();
     while let Some(level) = Mapping::new(load, 7, points.clone()).next() {
         assert!(points.len() < load.most_points as usize, "it goes on after {points:?}");
@@ -167,7 +172,7 @@ fn verdicts_that_err_near_the_line_move_it_little() {
 #[test]
 fn what_ends_a_mix_besides_the_limit_is_said() {
     // A generator that can send 5,000/s.
-    let bound = |level: IoMapLevel| {
+    let bound = |level: MapLevel| {
         let outcome = if level.per_s > 5_000.0 { GeneratorBound } else { Passed };
         Judged { finished_per_s: level.per_s.min(5_000.0), ..point(level, outcome) }
     };
@@ -183,7 +188,7 @@ fn what_ends_a_mix_besides_the_limit_is_said() {
     let all = map_by(&load, |level| point(level, Passed));
     let found = mapping(all);
     assert!(found.mixes.iter().all(|mix| mix.carried() == Some(load.highest_per_s)), "{:?}", found.line());
-    let few = IoMap { most_points: 6, ..load.clone() };
+    let few = MapSearch { most_points: 6, ..load.clone() };
     assert_eq!(map_by(&few, |level| judged(&caps(1e3, 1e3, 1e9), level)).len(), 6);
 }
 
@@ -204,7 +209,7 @@ fn a_demand_lies_inside_or_outside_or_too_close_to_say() {
         assert!(!matches!(place(reads, writes), MapPlace::Inside { .. }), "{reads} {writes}");
     }
     // Beyond the mixes that were measured nothing is known.
-    let narrow = IoMap { least_read_pct: 50, ..load.clone() };
+    let narrow = MapSearch { least_read_pct: 50, ..load.clone() };
     let points = map_by(&narrow, |level| judged(&surface, level));
     assert_eq!(Mapping::new(&narrow, 7, points).line().place([100.0, 9_000.0]), MapPlace::Unknown { times: None });
 }
@@ -230,7 +235,7 @@ fn the_first_mix_is_measured_again_and_again() {
 
 #[test]
 fn beyond_what_was_tried_a_demand_is_neither_inside_nor_outside() {
-    let load = IoMap { highest_per_s: 5_000.0, ..load() };
+    let load = MapSearch { highest_per_s: 5_000.0, ..load() };
     let points = map_by(&load, |level| point(level, Passed));
     let mapping = Mapping::new(&load, 7, points);
     assert_eq!(mapping.within(), None, "nothing bounds the line from above");
@@ -242,7 +247,7 @@ fn beyond_what_was_tried_a_demand_is_neither_inside_nor_outside() {
 fn beyond_what_was_not_steady_a_demand_is_not_outside() {
     let surface = caps(8_000.0, 3_000.0, 1e9);
     // What is not steady is measured twice.
-    let load = IoMap { most_points: 100, ..load() };
+    let load = MapSearch { most_points: 100, ..load() };
     let points = map_by(&load, |level| {
         let judged = judged(&surface, level);
         Judged { outcome: if judged.outcome == Failed { Unsteady } else { judged.outcome }, ..judged }
@@ -258,7 +263,7 @@ fn beyond_what_was_not_steady_a_demand_is_not_outside() {
 #[test]
 fn what_failed_above_a_rate_that_was_not_steady_stays_known() {
     let surface = caps(8_000.0, 3_000.0, 1e9);
-    let load = IoMap { most_points: 100, ..load() };
+    let load = MapSearch { most_points: 100, ..load() };
     // Close to the line it is not steady, far beyond it requests are too slow.
     let points = map_by(&load, |level| {
         let judged = judged(&surface, level);
@@ -277,7 +282,7 @@ fn between_few_mixes_only_what_was_measured_is_inside() {
     // It bends inwards: half and half carries 6,250 requests/s.
     let surface = |share: f64| 10_000.0 / (1.0 + 2.4 * share * (1.0 - share));
     for most_points in 6..=9 {
-        let load = IoMap { most_points, ..load() };
+        let load = MapSearch { most_points, ..load() };
         let points = map_by(&load, |level| judged(&surface, level));
         let place = Mapping::new(&load, 7, points).line().place([4_000.0, 4_000.0]);
         assert!(!matches!(place, MapPlace::Inside { .. }), "{most_points}: {place:?}");
@@ -352,12 +357,12 @@ fn slow_requests_of_a_rare_kind_count_where_chance_does_not_explain_them() {
 
 #[test]
 fn what_no_map_of_ours_has_is_no_map() {
-    let run = |change: &dyn Fn(&mut IoMap)| {
+    let run = |change: &dyn Fn(&mut MapSearch)| {
         let mut load = load();
         change(&mut load);
-        Run { load: Load::IoMap(load), ..model::record::sample::sweep(3) }
+        Run { load: of_blocks(load), ..model::record::sample::sweep(3) }
     };
-    let changes: [&dyn Fn(&mut IoMap); 6] = [
+    let changes: [&dyn Fn(&mut MapSearch); 6] = [
         &|load| (load.lowest_per_s, load.highest_per_s) = (200_000.0, 10.0),
         &|load| load.lowest_per_s = f64::NAN,
         &|load| load.highest_per_s = f64::INFINITY,
@@ -376,14 +381,16 @@ fn what_no_map_of_ours_has_is_no_map() {
 /// A map in requests of 8 KiB of storage that carries 10,000 reads, 4,000 writes, and 12,000 of both per second, measured between the
 /// least share of reads and reads alone.
 pub(crate) fn mapped(least_read_pct: u8) -> MapAnswer {
-    let load = IoMap { least_read_pct, ..load() };
+    let load = MapSearch { least_read_pct, ..load() };
     let surface = caps(10_000.0, 4_000.0, 12_000.0);
     let points = map_by(&load, |level| judged(&surface, level));
     let mapping = Mapping::new(&load, 7, points);
     assert!(mapping.is_found(), "the search ends");
     MapAnswer {
+        of: load.of,
         limit: load.limit.clone(),
-        block_bytes: load.block.bytes(),
+        block_bytes: Some(8_192),
+        sessions: None,
         mixes: Vec::new(),
         within: mapping.within(),
         points: mapping.points.len(),

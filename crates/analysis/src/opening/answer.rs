@@ -13,7 +13,7 @@ use model::units::group_thousands;
 
 pub(super) fn find(run: &Run, findings: &[Finding]) -> Option<Carried> {
     // Points of a map lie on both sides of its line, which is the answer.
-    if run.workload() == Workload::Map {
+    if run.load.map().is_some() {
         return None;
     }
     let line = || of_lines(run, findings, &[]).filter(|_| !is_one_load(run));

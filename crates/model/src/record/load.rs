@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{IoMap, IoMapLevel, MapDemand, ReplayLoad};
+use super::{IoMap, MapDemand, MapLevel, MapOf, MapSearch, ReplayLoad, SlobMap};
 use crate::config::host::{ProcessorChoice, WorkList, ranges};
 use crate::config::io::{BlockSize, DepthList, Durable, IoLevel, IoOptions, rate_text};
 use crate::config::net::{FlowDirection, NetOptions, NetPattern, Outstanding};
@@ -40,6 +40,8 @@ pub enum Load {
     IoMap(IoMap),
     /// SLOB's method.
     Slob(SlobLoad),
+    /// Reads and updates of SLOB's method at rates of their own, to find where a limit is kept.
+    SlobMap(SlobMap),
     /// Order entry.
     Orders(OrdersOptions),
     /// Work of processors and memory.
@@ -65,10 +67,12 @@ pub enum Level {
     Orion(OrionLevel),
     /// Of a calibration.
     Calibrate(CalibrateLevel),
-    /// Of a map.
-    IoMap(IoMapLevel),
+    /// Of a map of storage.
+    IoMap(MapLevel),
     /// Parameters of SLOB that differ from step to step.
     Slob(SlobLoad),
+    /// Of a map of a database.
+    SlobMap(MapLevel),
     /// Of a load on a network.
     Network(NetLevel),
     /// Of work of processors.
@@ -292,7 +296,7 @@ impl Load {
             Self::Orion(_) => Workload::Orion,
             Self::Calibrate(_) => Workload::Calibrate,
             Self::IoMap(_) => Workload::Map,
-            Self::Slob(_) => Workload::Slob,
+            Self::Slob(_) | Self::SlobMap(_) => Workload::Slob,
             Self::Orders(_) => Workload::Orders,
             Self::Host(_) => Workload::Host,
             Self::Network(_) | Self::NetworkSurvey(_) | Self::NetworkMatrix(_) => Workload::Network,
@@ -304,6 +308,14 @@ impl Load {
     pub const fn requests(&self) -> Option<&IoOptions> {
         match self {
             Self::Io(requests) | Self::Soak(Soak { requests, .. }) => Some(requests),
+            _ => None,
+        }
+    }
+
+    /// Which points a map looks for; absent for another load.
+    pub const fn map(&self) -> Option<&MapSearch> {
+        match self {
+            Self::IoMap(IoMap { search, .. }) | Self::SlobMap(SlobMap { search, .. }) => Some(search),
             _ => None,
         }
     }
@@ -342,18 +354,14 @@ impl Load {
             }
             Self::IoMap(map) => {
                 shown.add("BLOCK_SIZE", map.block);
-                shown.add("LIMIT", &map.limit);
-                shown.add("READ_PCT", format_args!("{}..{}", map.least_read_pct, map.most_read_pct));
-                shown.add("RATE", format_args!("{}..{}", rate_text(map.lowest_per_s), rate_text(map.highest_per_s)));
-                shown.add("WITHIN", format_args!("{}%", rate_text(map.within * 100.0)));
-                shown.add("POINTS", map.most_points);
                 if map.durable != Durable::None {
                     shown.add("DURABLE", map.durable);
                 }
-                if let Some(MapDemand { reads_per_s, writes_per_s }) = map.demand {
-                    shown.add("READS", rate_text(reads_per_s));
-                    shown.add("WRITES", rate_text(writes_per_s));
-                }
+                shown.search(&map.search);
+            }
+            Self::SlobMap(map) => {
+                map.load.parameters.iter().for_each(|(key, value)| shown.add(key.name(), value));
+                shown.search(&map.search);
             }
             Self::Slob(SlobLoad { parameters }) => {
                 parameters.iter().for_each(|(key, value)| shown.add(key.name(), value))
@@ -377,6 +385,15 @@ impl Load {
 }
 
 impl Level {
+    /// That of a map, and what it counts; absent for another one.
+    pub const fn map(&self) -> Option<(MapOf, MapLevel)> {
+        match self {
+            Self::IoMap(level) => Some((MapOf::Requests, *level)),
+            Self::SlobMap(level) => Some((MapOf::Operations, *level)),
+            _ => None,
+        }
+    }
+
     /// The same for display.
     pub fn parameters(&self) -> Parameters {
         let mut shown = Shown::default();
@@ -399,10 +416,8 @@ impl Level {
                 shown.add("DEPTH", depth);
                 shown.add("JOBS", jobs);
             }
-            Self::IoMap(level) => {
-                shown.add("READS_PER_S", rate_text(level.reads_per_s()));
-                shown.add("WRITES_PER_S", rate_text(level.writes_per_s()));
-            }
+            Self::IoMap(level) => shown.level(MapOf::Requests, *level),
+            Self::SlobMap(level) => shown.level(MapOf::Operations, *level),
             Self::Slob(SlobLoad { parameters }) => {
                 parameters.iter().for_each(|(key, value)| shown.add(key.name(), value))
             }
@@ -462,6 +477,23 @@ impl Shown {
         if requests.durable != Durable::None {
             self.add("DURABLE", requests.durable);
         }
+    }
+
+    fn search(&mut self, search: &MapSearch) {
+        self.add("LIMIT", &search.limit);
+        self.add("READ_PCT", format_args!("{}..{}", search.least_read_pct, search.most_read_pct));
+        self.add("RATE", format_args!("{}..{}", rate_text(search.lowest_per_s), rate_text(search.highest_per_s)));
+        self.add("WITHIN", format_args!("{}%", rate_text(search.within * 100.0)));
+        self.add("POINTS", search.most_points);
+        if let Some(MapDemand { reads_per_s, writes_per_s }) = search.demand {
+            self.add("READS", rate_text(reads_per_s));
+            self.add(&search.of.changes().to_uppercase(), rate_text(writes_per_s));
+        }
+    }
+
+    fn level(&mut self, of: MapOf, level: MapLevel) {
+        self.add("READS_PER_S", rate_text(level.reads_per_s()));
+        self.add(&format!("{}_PER_S", of.changes().to_uppercase()), rate_text(level.writes_per_s()));
     }
 
     fn network(&mut self, options: &NetOptions) {

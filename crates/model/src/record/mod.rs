@@ -55,7 +55,7 @@ pub use load::{
     NetSurvey, OrdersOptions, OrionLevel, OrionLoad, Parameters, SlobLoad, Soak, Workload, one_word,
 };
 pub use looks::{Look, Looks, ServerWork};
-pub use map::{IoMap, IoMapLevel, MapDemand};
+pub use map::{IoMap, MapDemand, MapLevel, MapOf, MapSearch, SlobMap};
 pub use metric::{Better, Known, Layer, Metric, MetricUnit};
 pub use network::{NetworkEnd, NetworkFacts, NetworkSide, ProcessorTime, Spread, TcpStats, ThreadTime};
 pub use pulse::{Pulse, PulseTest, ReliefTest, SizeTest};

@@ -39,7 +39,7 @@ pub struct RunReport<'a> {
     /// The answers of `plimsoll io calibrate`; absent in every other run.
     #[serde(skip_serializing_if = "Option::is_none")]
     calibration: Option<CalibrationAnswers>,
-    /// What `plimsoll io map` found; absent in every other run.
+    /// What `plimsoll io map` or `slob map` found; absent in every other run.
     #[serde(skip_serializing_if = "Option::is_none")]
     map: Option<MapAnswer>,
     /// The answer of `plimsoll check`; absent in every other run.

@@ -1,4 +1,4 @@
-//! Reads against writes: the line of a map, and the points that it lies between.
+//! Reads against writes or updates: the line of a map, and the points that it lies between.
 
 use super::chart::{Across, First, Frame, Line, Lines, Quantity, Scale};
 use analysis::{MapAnswer, MappedMix, Tagged, tagged_platform};
@@ -34,7 +34,8 @@ pub(super) fn chart(run: &Run, prefix: &str, windows: &[(f64, f64)]) -> Option<L
         dots("met the limit", |mix| mix.carried_per_s),
     ];
     let is_in_sight = |(reads, writes): (f64, f64)| reads <= SIGHT * most.0 && writes <= SIGHT * most.1;
-    let (mut words, mut widest) = (vec![spans(&on_line)], most.0);
+    let changes = map.of.changes();
+    let (mut words, mut widest) = (vec![spans(&on_line, changes)], most.0);
     if let Some(demand) = map.demand {
         let point = (demand.reads_per_s, demand.writes_per_s);
         words.extend(map.place_words().map(|words| format!("{words}.")));
@@ -54,9 +55,9 @@ pub(super) fn chart(run: &Run, prefix: &str, windows: &[(f64, f64)]) -> Option<L
         let pieces = near.into_iter().map(|point| vec![point]).collect();
         lines.push(Line { name: "windows of the demand".to_owned(), pieces, dots: true });
     }
-    if let Some((platform, published)) = published(run, map.block_bytes) {
+    if let Some((platform, published)) = map.block_bytes.and_then(|bytes| published(run, bytes)) {
         let ends = [published.first(), published.last()].map(|end| end.copied().unwrap_or_default());
-        words.push(format!("Published for {platform}: {}", spans(&ends)));
+        words.push(format!("Published for {platform}: {}", spans(&ends, changes)));
         if ends.into_iter().all(is_in_sight) {
             widest = ends.iter().fold(widest, |most, (reads, _)| most.max(*reads));
             lines.push(Line { name: "published limits".to_owned(), pieces: vec![published], dots: false });
@@ -67,12 +68,12 @@ pub(super) fn chart(run: &Run, prefix: &str, windows: &[(f64, f64)]) -> Option<L
         map.within.map_or_else(String::new, |within| format!(" It is known to {} % either way.", percent(within)));
     let frame = Frame {
         id: format!("{prefix}map"),
-        title: format!("Reads and writes within {}", map.limit),
+        title: format!("Reads and {changes} within {}", map.limit),
         note: format!(
-            "Layer: client. Below the line reads and writes both meet the limit. It lies between the rates of each mix that met the limit and \
+            "Layer: client. Below the line reads and {changes} both meet the limit. It lies between the rates of each mix that met the limit and \
              that missed it. Where none missed it, it is a lower bound.{sure}"
         ),
-        y_title: "writes/s (layer: client)".to_owned(),
+        y_title: format!("{changes}/s (layer: client)"),
         y_quantity: Quantity::PerSecond,
         first: First::Linear,
         words: words.join(" "),
@@ -120,11 +121,11 @@ fn published(run: &Run, block_bytes: u32) -> Option<(String, Vec<(f64, f64)>)> {
 }
 
 /// From where to where the line leads, in words.
-fn spans(points: &[(f64, f64)]) -> String {
+fn spans(points: &[(f64, f64)], changes: &str) -> String {
     let words: Vec<String> = points
         .iter()
         .map(|(reads, writes)| {
-            format!("{} reads/s with {} writes/s", group_thousands(*reads), group_thousands(*writes))
+            format!("{} reads/s with {} {changes}/s", group_thousands(*reads), group_thousands(*writes))
         })
         .collect();
     format!("{}.", words.join("; "))

@@ -12,7 +12,7 @@ use crate::first_screen::mark;
 use crate::sections::list::{About, Part};
 use crate::text::Detail;
 use analysis::{Finding, FirstScreen, LimitAnswer, Opening, Severity, is_host_load, is_one_load};
-use model::record::{Outcome, Run, Step, Workload};
+use model::record::{Outcome, Run, Step};
 use model::units::Bytes;
 
 /// Labels below the chart of the hit ratio over the size of the cache.
@@ -78,7 +78,7 @@ pub(super) fn parts(reported: &Reported<'_>, prefix: &str, max_values: usize) ->
 
     let is_host = is_host_load(run);
     // Steps of different work make no line.
-    let is_map = run.workload() == Workload::Map;
+    let is_map = run.load.map().is_some();
     let curve = load_line::draw(run, findings, prefix).filter(|_| !is_host && !is_map);
     let curve = map::chart(run, prefix, windows).and_then(Lines::draw).or(curve);
     // A single load has no line.

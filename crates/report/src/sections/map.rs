@@ -12,8 +12,9 @@ use model::units::{group_thousands, percent};
 /// A row for each mix: the largest rates that met the limit, the least that did not, and the line between.
 pub(crate) fn write(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let Some(map) = MapAnswer::of(run) else { return Ok(()) };
-    let header = ["reads", "reads/s", "writes/s", "met/s", "missed/s", "p. reads", "p. writes", "points"];
-    let mut grid = Grid::new(0, header);
+    let changes = map.of.changes();
+    let (rate, time) = (format!("{changes}/s"), format!("p. {changes}"));
+    let mut grid = Grid::new(0, ["reads", "reads/s", &rate, "met/s", "missed/s", "p. reads", &time, "points"]);
     let per_s = |known: Option<f64>| known.map_or_else(|| NONE.to_owned(), group_thousands);
     for mix in &map.mixes {
         let on_line = mix.on_line();
@@ -44,11 +45,15 @@ fn missed(mix: &MappedMix) -> String {
 }
 
 fn remarks(map: &MapAnswer) -> Vec<String> {
+    let changes = map.of.changes();
     let mut remarks = vec![format!(
-        "reads/s, writes/s: on the line. met/s: the largest rate of the mix that met the limit. missed/s: the least that did not, or was \
-         not steady. p. reads, p. writes: the {} where it was met.",
+        "reads/s, {changes}/s: on the line. met/s: the largest rate of the mix that met the limit. missed/s: the least that did not, or was \
+         not steady. p. reads, p. {changes}: the {} where it was met.",
         map.limit.split('=').next().unwrap_or("percentile")
     )];
+    if map.sessions.is_some() {
+        remarks.push("What was due waited for a free session, so more sessions (`-t`) may move the line.".to_owned());
+    }
     let ended = match map.ended {
         MapEnded::Found => None,
         MapEnded::NoLine => Some("Fewer than two mixes met the limit at any rate, so there is no line."),
@@ -66,9 +71,12 @@ fn remarks(map: &MapAnswer) -> Vec<String> {
     }
     match (map.anchors, map.anchors_missed) {
         (0, _) => {}
-        (times, 0) => remarks.push(format!("The first mix was measured again {times} times and met the limit each time.")),
+        (times, 0) => {
+            remarks.push(format!("The first mix was measured again {times} times and met the limit each time."))
+        }
         (times, missed) => remarks.push(format!(
-            "The first mix was measured again {times} times and missed the limit {missed} times: storage changed meanwhile."
+            "The first mix was measured again {times} times and missed the limit {missed} times: {} changed meanwhile.",
+            map.of.carrier()
         )),
     }
     remarks

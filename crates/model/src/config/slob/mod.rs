@@ -275,7 +275,7 @@ impl SlobParameters {
         let scale_blocks = self.scale.blocks(self.block_size.unwrap_or(SLOB_BLOCK).0);
         let Self { work_unit, update_pct, scan_pct, .. } = self;
         [
-            (self.run_time < SLOB_MIN_RUN_TIME)
+            (self.run_time < SLOB_MIN_RUN_TIME && self.origin(Key::RunTime) != Origin::Default)
                 .then(|| format!("RUN_TIME is {}; SLOB itself accepts 30 s or more", self.run_time)),
             (scale_blocks < SLOB_MIN_BLOCKS)
                 .then(|| format!("SCALE is {scale_blocks} blocks; SLOB itself accepts 10,000 or more")),

@@ -20,6 +20,9 @@ pub struct SlobShape {
     pub work_unit: u32,
     /// Updates in each hundred operations.
     pub update_pct: u8,
+    /// Share of updates among all operations, 0 to 1, by chance: each kind then arrives at random where operations do. Absent where
+    /// `update_pct` and `scan_pct` say what kinds there are.
+    pub update_share: Option<f64>,
     /// Scans in each hundred operations; with `update_pct` at most 100, or else updates come first.
     pub scan_pct: u8,
     /// How much of a row an update changes.
@@ -65,6 +68,7 @@ pub struct SlobSession {
     starts: u64,
     redo_stress: RedoStress,
     mix: Mix<OperationKind>,
+    by_chance: Option<Split>,
     keys: Rng,
     hot_spot: Option<HotKeys>,
     hot_schema: Option<Chance>,
@@ -86,6 +90,10 @@ impl SlobSession {
             starts: last_start + 1,
             redo_stress: shape.redo_stress,
             mix: Mix::new(&shares, OperationKind::Read, phase),
+            by_chance: shape.update_share.map(|share| {
+                let share = share.clamp(0.0, 1.0);
+                Split::new([1.0 - share, share].into_iter(), Choice::MixPhase.rng(seed, session))
+            }),
             keys: Choice::Key.rng(seed, session),
             hot_spot: shape.hot_spot.and_then(|hot_spot| {
                 let first = hot_spot.offset_blocks.min(last_start);
@@ -113,6 +121,9 @@ impl SlobSession {
     }
 }
 
+/// Kinds that are drawn by chance.
+const BY_CHANCE: [OperationKind; 2] = [OperationKind::Read, OperationKind::Update];
+
 /// Each session has a stream of its own.
 impl Shape for SlobShape {
     type Operation = SlobOperation;
@@ -132,7 +143,10 @@ impl Stream for SlobSession {
 
     #[inline]
     fn draw(&mut self) -> Drawn<SlobOperation> {
-        let kind = self.mix.draw();
+        let kind = match &mut self.by_chance {
+            Some(split) => BY_CHANCE[split.draw()],
+            None => self.mix.draw(),
+        };
         let cold_key = self.keys.below(self.starts);
         let key = self.hot_spot.as_mut().and_then(HotKeys::draw).unwrap_or(cold_key);
         let is_hot_schema = self.hot_schema.as_mut().is_some_and(Chance::hits);

@@ -10,6 +10,7 @@ fn plain() -> SlobShape {
         scale_blocks: 10_000,
         work_unit: 16,
         update_pct: 0,
+        update_share: None,
         scan_pct: 0,
         redo_stress: RedoStress::Lite,
         hot_spot: None,
@@ -68,6 +69,24 @@ fn reads_and_updates_touch_equally_distributed_keys() {
         }
         assert_even(&counts);
     }
+}
+
+#[test]
+fn kinds_by_chance_have_their_share_and_nothing_else_differs() {
+    let with = |update_share| draws(&SlobShape { update_share, ..plain() }, 3, 20_000);
+    let all_reads = with(None);
+    for share in [0.0, 0.0125, 0.25, 1.0] {
+        let drawn = with(Some(share));
+        let updates = drawn.iter().filter(|drawn| drawn.operation.kind == OperationKind::Update).count() as f64;
+        let deviation = (20_000.0 * share * (1.0 - share)).sqrt();
+        assert!((updates - 20_000.0 * share).abs() <= 4.0 * deviation, "{share}: {updates}");
+        let keys = |drawn: &[Drawn<SlobOperation>]| drawn.iter().map(|it| it.operation.first_key).collect::<Vec<_>>();
+        assert_eq!(keys(&drawn), keys(&all_reads), "{share}");
+    }
+    // By chance, not in a pattern: an update follows another as often as its share says.
+    let kinds: Vec<bool> = with(Some(0.25)).iter().map(|drawn| drawn.operation.kind == OperationKind::Update).collect();
+    let twice = kinds.windows(2).filter(|two| two[0] && two[1]).count();
+    assert!((1_100..1_400).contains(&twice), "{twice} of 1,250");
 }
 
 #[test]
@@ -199,10 +218,11 @@ proptest! {
     #[test]
     fn no_shape_makes_a_generator_fail(
         schemas: u32, threads_per_schema: u32, scale_blocks: u64, work_unit: u32, update_pct: u8, scan_pct: u8,
-        offset_blocks: u64, blocks: u64, min_ns: u64, max_ns: u64, session: u32,
+        update_share: Option<f64>, offset_blocks: u64, blocks: u64, min_ns: u64, max_ns: u64, session: u32,
     ) {
         let shape = SlobShape {
-            schemas, threads_per_schema, scale_blocks, work_unit, update_pct, scan_pct, redo_stress: RedoStress::Lite,
+            schemas, threads_per_schema, scale_blocks, work_unit, update_pct, update_share, scan_pct,
+            redo_stress: RedoStress::Lite,
             hot_spot: Some(HotSpot { offset_blocks, blocks, frequency: 2 }),
             hot_schema_frequency: 2,
             think: Some(Think { frequency: 2, min_ns, max_ns }),

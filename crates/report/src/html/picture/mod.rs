@@ -24,7 +24,7 @@ use crate::facts::clock;
 use crate::html::chart::{At, Bars, Line, Lines, Quantity, Scale};
 use analysis::history::Histories;
 use analysis::{Compared, FirstScreen, Opening, Overall, is_of_jobs};
-use model::record::{Run, Workload};
+use model::record::Run;
 use png::{BitDepth, ColorType, Encoder, PixelDimensions, Unit};
 use sheet::{HEADROOM, SMALL, Sheet};
 
@@ -42,7 +42,7 @@ impl Picture {
         let Reported { run, findings, windows } = *reported;
         // Jobs that ran at the same time are one load, and no curve leads from one to the other.
         let of_steps = || {
-            if is_of_jobs(run) || run.workload() == Workload::Map { None } else { load_line::chart(run, findings, "") }
+            if is_of_jobs(run) || run.load.map().is_some() { None } else { load_line::chart(run, findings, "") }
         };
         let curve = super::over_connections(run, "").or_else(|| super::map::chart(run, "", windows)).or_else(of_steps);
         let drawn = curve.and_then(|chart| draw_lines(&head(reported, &chart.frame.title), &chart));
@@ -54,7 +54,7 @@ impl Picture {
             let marks: Vec<Mark> = limit.into_iter().chain(reached.map(|reached| mark(reached, false))).collect();
             draw_bars(&head(reported, &chart.frame.title), &chart, &marks)
         };
-        let is_map = run.workload() == Workload::Map;
+        let is_map = run.load.map().is_some();
         drawn.or_else(|| if is_map { None } else { histogram() }).map(Self)
     }
 
