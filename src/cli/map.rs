@@ -183,7 +183,8 @@ pub(super) fn run<'a>(work: impl Work<'a>, interrupt: Option<&Interrupt>) -> Res
             Some(LimitAnswer::No) => Exit::NotMet,
             Some(LimitAnswer::NoVerdict) => Exit::NoVerdict,
             None if answer.has_met() => Exit::Done,
-            None => Exit::NotMet,
+            None if answer.has_missed() => Exit::NotMet,
+            None => Exit::NoVerdict,
         })
     })
 }
@@ -204,7 +205,14 @@ where
     let (mut wanted, mut in_vain) = (0, 0);
     while let Some(level) = next_of_map(recording.run()) {
         // A point that nothing can be said of is tried twice.
-        if measured.len() >= most || in_vain > 1 {
+        if measured.len() >= most {
+            break;
+        }
+        if in_vain > 1 {
+            let label = recording.steps().last().map_or_else(String::new, |step| step.label.clone());
+            recording.note(format!(
+                "nothing of what is judged was timed in {label} and the point before it, so the map ends there"
+            ));
             break;
         }
         let known = judged(recording);

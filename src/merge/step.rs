@@ -276,7 +276,8 @@ fn generator(all: &[(&Part, &Step)]) -> Option<Generator> {
         schedule_lag: lag(|one| one.schedule_lag.as_ref()),
         own_lag: lag(|one| one.own_lag.as_ref()),
         ceiling_operations_per_s: ceiling(),
-        throttled_ns: known.iter().map(|(_, one)| one.throttled_ns).sum(),
+        // The busiest threads are of different hosts, so that a sum would be of none of them.
+        throttled: None,
         stopped_ns: known.iter().filter_map(|(_, one)| one.stopped_ns).max(),
     })
 }

@@ -28,7 +28,7 @@ fn what_a_database_carries_is_the_line_and_can_be_reported_and_drawn() {
     let first = "RESULT    Yes: 20,000 reads/s with 10,000 updates/s is inside of the line";
     assert!(answer.stdout.starts_with(first), "{answer}");
     let told = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    for words in [" updates/s alone within p99=5ms with 32 sessions", " p. updates ", "more sessions (`-t`)"] {
+    for words in [" updates/s alone within p99=5ms with 32 sessions", " p. updates ", "all sessions were busy"] {
         assert!(told.contains(words), "{words}: {answer}");
     }
     assert!(!told.contains("writes/s") && !told.contains("IOPS"), "{told}");

@@ -54,7 +54,7 @@ rules! {
     ReplayIncomplete "replay.incomplete" [Doubt] "recipes/production.md#is-the-replay-faithful"
         "A replay sent fewer requests than the recorded window has.";
     GeneratorSaturated "generator.saturated" [Doubt] "start/read.md#warnings"
-        "The busiest thread of the load generator, or its process on all processors, was busy above 90 %.";
+        "The busiest thread of the load generator, or its process, used or wanted processors for more than 90 % of the time.";
     GeneratorLate "generator.late" [Doubt, Note] "start/read.md#warnings"
         "p99 of the time from due to sent is above 10 % of the limit (a doubt), or above 10 % of the mean response.";
     GeneratorWaited "generator.waited" [Note] "start/read.md#warnings"

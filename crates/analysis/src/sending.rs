@@ -2,16 +2,21 @@
 
 use super::generator::own_wanted_share;
 use super::message::list;
-use super::{Figures, Message, ThreadsFlag, Vocabulary, is_on_server, measured, worst};
+use super::{Figures, Message, Served, ThreadsFlag, Vocabulary, is_on_server, measured, worst};
 use crate::Rule;
 use model::record::{Run, Step};
 use model::units::{group_thousands, percent};
 
 /// A thread or a machine busier than this had no time left to send load when it was due.
 pub(super) const SATURATED: f64 = 0.9;
-/// A thread that missed so much of the processor time that it wanted, about half, was kept from it; and what took so much of what it missed
-/// kept it.
-const MISSED: f64 = 0.45;
+/// A thread that missed this share of the time or more was kept from processors, and a quota that held back a process in this share of its
+/// periods or more was used up.
+const MISSED: f64 = 0.2;
+/// What took this part or more of what it missed kept it.
+const MOSTLY: f64 = 0.5;
+/// What helps a load generator that a quota holds back.
+pub(super) const OUT_OF_QUOTA: &str =
+    "Start the load outside of that control group, or raise its limit: `cpu.max`, or `cpu.cfs_quota_us` of version 1.";
 /// Share of the asked rate that counts as reached; Poisson arrivals of a short window stray by less.
 const RATE_REACHED: f64 = 0.97;
 /// A backlog above this share of what was due is a queue that grows.
@@ -40,16 +45,19 @@ pub(super) fn is_saturated(run: &Run, step: &Step) -> bool {
 pub struct ClientSaturated {
     /// Labels of the steps.
     pub steps: Vec<String>,
-    /// The largest share that was used, 0 to 1.
+    /// The largest share of the time that was used or wanted, 0 to 1.
     pub share: f64,
-    /// Whether that is of all processors, rather than of one by a single thread.
+    /// Whether that is of all processors that the process may use, rather than of one by a single thread.
     pub whole_machine: bool,
-    /// What kept that thread from the processor that it wanted, where it got one for about half of that time or less; `null` where it used
-    /// it.
+    /// What kept it from processors in the step with that share; `null` where it used them.
     pub kept_by: Option<KeptBy>,
+    /// Share of the time for which the thread had a processor there, 0 to 1.
+    pub used: f64,
+    /// Whether a database server on this machine shared its processors.
+    pub is_beside_server: bool,
 }
 
-/// What keeps a thread from a processor on a machine that has some free.
+/// What keeps a load generator from a processor on a machine that has some free.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeptBy {
@@ -57,38 +65,63 @@ pub enum KeptBy {
     Quota,
     /// Others, such as a server on the same machine, with the share of all processors that they used, 0 to 1.
     Others(f64),
-    /// The kernel did not say, or the run is older than that.
+    /// The kernel did not say, what it said explains too little, or the run is older than that.
     Unknown,
 }
 
 impl KeptBy {
-    /// Of a step whose busiest thread wanted a processor nearly always; absent where it had it.
-    fn of(step: &Step) -> Option<Self> {
+    /// Of a step whose busiest thread, or whole process, wanted processors nearly always; absent where it had them.
+    fn of(run: &Run, step: &Step, is_whole: bool) -> Option<Self> {
         let generator = step.generator.as_ref()?;
+        let window_ns = step.window.duration_ns as f64;
+        // The kernel adds up the time of all processors and of the whole group, so that the share of periods bounds it, too: a thread was
+        // held back no longer than in these.
+        let held_back = generator.throttled.filter(|_| run.merged.is_none()).map(|throttled| {
+            let periods = throttled.throttled_periods as f64 / throttled.periods.max(1) as f64;
+            periods.min(throttled.throttled_ns as f64 / window_ns)
+        });
+        if is_whole {
+            // The processors that it may use are those that a quota leaves to it.
+            return held_back.filter(|share| *share >= MISSED).map(|_| Self::Quota);
+        }
         let wanted = own_wanted_share(step).filter(|share| *share > SATURATED)?;
         let missed = wanted - generator.busiest_share;
-        if missed < MISSED * wanted {
+        if missed < MISSED {
             return None;
         }
-        let Some(throttled_ns) = generator.throttled_ns else { return Some(Self::Unknown) };
-        // A quota stops every thread of its group, so that the busiest was stopped no longer than all together.
-        if throttled_ns as f64 >= MISSED * missed * step.window.duration_ns as f64 {
+        let Some(held_back) = held_back else { return Some(Self::Unknown) };
+        if held_back >= MOSTLY * missed {
             return Some(Self::Quota);
         }
         let others = step.process_cpu.zip(step.host_cpu).and_then(|(process, host)| {
-            let all = host.busy_ns().saturating_add(host.steal_ns.unwrap_or(0)).saturating_add(host.free_ns()?);
-            Some(host.busy_ns().saturating_sub(process.busy_ns()) as f64 / all.max(1) as f64)
+            let all_ns = host.busy_ns().saturating_add(host.steal_ns.unwrap_or(0)).saturating_add(host.free_ns()?);
+            let others_ns = host.busy_ns().saturating_sub(process.busy_ns()) as f64;
+            // Others that had less than it missed are not what kept it.
+            (others_ns >= missed * window_ns).then(|| others_ns / all_ns.max(1) as f64)
         });
         Some(others.map_or(Self::Unknown, Self::Others))
     }
 }
 
+/// Whether a quota kept the load generator from processors.
+pub(super) fn is_under_quota(run: &Run) -> bool {
+    ClientSaturated::of(run).is_some_and(|found| found.kept_by == Some(KeptBy::Quota))
+}
+
 impl ClientSaturated {
     pub(super) fn of(run: &Run) -> Option<Self> {
-        let (steps, share) = worst(run, |step| saturation(run, step))?;
-        let is_whole = |step: &Step| processor_share(run, step).is_some_and(|share| share > SATURATED);
-        let kept_by = measured(run).filter(|step| steps.contains(&step.label)).find_map(KeptBy::of);
-        Some(Self { steps, share: share.min(1.0), whole_machine: measured(run).any(is_whole), kept_by })
+        let (steps, most) = worst(run, |step| saturation(run, step))?;
+        let step = measured(run).find(|step| saturation(run, step) == Some(most))?;
+        let whole = processor_share(run, step).filter(|share| *share > SATURATED);
+        let generator = step.generator.as_ref();
+        Some(Self {
+            steps,
+            share: whole.unwrap_or(most).min(1.0),
+            whole_machine: whole.is_some(),
+            kept_by: KeptBy::of(run, step, whole.is_some()),
+            used: generator.map_or(0.0, |generator| generator.busiest_share).min(1.0),
+            is_beside_server: Served::of(run, step).processors().is_some(),
+        })
     }
 }
 
@@ -98,39 +131,43 @@ impl Message for ClientSaturated {
     }
 
     fn sentence(&self) -> String {
-        let wanted = "The busiest thread wanted a processor for";
-        let (who, of) = match (self.whole_machine, self.kept_by) {
-            (true, _) => ("This process used", "of all processors".to_owned()),
-            (false, None) => ("The busiest thread used", "of its processor".to_owned()),
+        let (share, used, steps) = (percent(self.share), percent(self.used), list(&self.steps));
+        let wanted =
+            format!("The busiest thread wanted a processor for {share} % of the time and had one for {used} %");
+        let of_generator = "these figures show the limit of the load generator, not of the target";
+        match (self.whole_machine, self.kept_by) {
+            (true, Some(KeptBy::Quota)) => format!(
+                "This process used {share} % of the processors that a quota of its control group leaves to it, in {steps}: {of_generator}."
+            ),
+            (true, _) => {
+                format!("This process used {share} % of the processors that it may use in {steps}: {of_generator}.")
+            }
+            (false, None) => format!("The busiest thread used {used} % of its processor in {steps}: {of_generator}."),
             (false, Some(KeptBy::Quota)) => {
-                (wanted, "of the time, and a quota of its control group kept it from one for much of that,".to_owned())
+                format!("{wanted}, as a quota of its control group held it back, in {steps}: {of_generator}.")
             }
             (false, Some(KeptBy::Others(share))) => {
                 let share = percent(share);
-                (
-                    wanted,
-                    format!("of the time beside other programs, which used {share} % of this machine's processors,"),
-                )
+                let (who, limit) = match self.is_beside_server {
+                    true => (
+                        "the server and other programs",
+                        "these figures show the limit of this machine, which all share",
+                    ),
+                    false => ("other programs", of_generator),
+                };
+                format!("{wanted}, in {steps}, while {who} used {share} % of this machine's processors: {limit}.")
             }
-            (false, Some(KeptBy::Unknown)) => (
-                wanted,
-                "of the time and mostly got none, by a quota of its control group or other programs,".to_owned(),
-            ),
-        };
-        format!(
-            "{who} {} % {of} in {}: these figures show the limit of the load generator, not of the target.",
-            percent(self.share),
-            list(&self.steps)
-        )
+            (false, Some(KeptBy::Unknown)) => {
+                format!("{wanted}, and the kernel does not say what kept it, in {steps}: {of_generator}.")
+            }
+        }
     }
 
     fn advice(&self) -> Option<String> {
-        let advice = match self.kept_by.filter(|_| !self.whole_machine) {
-            Some(KeptBy::Quota) => {
-                "Start the load outside of that group, or raise its limit: `cpu.max`, or `cpu.cfs_quota_us` of version 1."
-            }
+        let advice = match self.kept_by {
+            Some(KeptBy::Quota) => OUT_OF_QUOTA,
             Some(KeptBy::Others(_)) => "Generate the load on another machine, or give this one more processors.",
-            Some(KeptBy::Unknown) => "Generate the load on another machine, or give this program more processors.",
+            Some(KeptBy::Unknown) => "See what else uses this machine and which quota holds (`plimsoll doctor`).",
             None => {
                 "Judge storage by steps with less load, use fewer, larger operations, or give the machine more processors."
             }
@@ -304,7 +341,7 @@ impl Message for WaitedForProcessor {
         let what = match self.words {
             Vocabulary::Requests => "Storage saw fewer simultaneous requests than you set.",
             Vocabulary::Sessions | Vocabulary::Users => {
-                "They waited for processor time, as sessions of a busy database do."
+                "They waited for a thread of the load generator, as sessions of a busy database wait for processors."
             }
         };
         let way_out = match self.crowd {

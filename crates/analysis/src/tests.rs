@@ -1,6 +1,6 @@
 use super::*;
 use model::record::sample::{self, Level, SEQUENTIAL_READ, windows};
-use model::record::{CpuTime, Intensity, Metric, Outcome, TargetKind};
+use model::record::{CpuTime, Intensity, Metric, Outcome, TargetKind, Throttled};
 use model::units::Nanos;
 
 fn findings(run: &Run) -> Vec<Finding> {
@@ -173,7 +173,7 @@ fn a_plateau_of_a_saturated_client_is_not_blamed_on_storage() {
 
 #[test]
 fn a_thread_without_a_processor_is_kept_by_a_quota_only_where_the_kernel_says_so() {
-    let said = |throttled_ns: Option<u64>, busiest_share: f64| {
+    let said = |throttled: Option<(u64, u64)>, busiest_share: f64| {
         let mut run = plain();
         let step = &mut run.steps[0];
         let used = CpuTime { user_ns: 0, idle_ns: Some(60_000_000_000), iowait_ns: Some(0), ..CpuTime::default() };
@@ -181,21 +181,58 @@ fn a_thread_without_a_processor_is_kept_by_a_quota_only_where_the_kernel_says_so
         step.host_cpu = Some(CpuTime { user_ns: 420_000_000_000, ..used });
         let generator = step.generator.as_mut().unwrap();
         (generator.wanted_share, generator.busiest_share) = (Some(1.0), busiest_share);
-        generator.throttled_ns = throttled_ns;
+        // Percent of the periods, and seconds of all processors together.
+        generator.throttled = throttled.map(|(throttled_periods, seconds)| Throttled {
+            periods: 600,
+            throttled_periods: 6 * throttled_periods,
+            throttled_ns: seconds * 1_000_000_000,
+        });
         let found = findings(&run);
         let found = found.iter().find(|finding| matches!(finding, Finding::ClientSaturated(_))).unwrap();
         (found.sentence(), found.advice().unwrap())
     };
-    let (quota, raise) = said(Some(30_000_000_000), 0.5);
-    assert!(quota.contains("a quota of its control group kept it") && raise.contains("cpu.max"), "{quota} {raise}");
+    let (quota, raise) = said(Some((60, 100)), 0.5);
+    assert!(
+        quota.contains("had one for 50.0 %, as a quota of its control group held it back") && raise.contains("cpu.max"),
+        "{quota} {raise}"
+    );
     // A server on the same machine, whose threads wake for a moment, leaves some of each processor idle.
-    let (others, move_it) = said(Some(0), 0.5);
-    assert!(others.contains("beside other programs, which used 75.0 % of this machine's processors"), "{others}");
+    let (others, move_it) = said(Some((0, 0)), 0.5);
+    // Threads of a server in the same group were held back, this one hardly: the sum over processors proves nothing.
+    assert_eq!(said(Some((3, 29)), 0.5), (others.clone(), move_it.clone()));
+    assert!(
+        others.contains("had one for 50.0 %") && others.contains("while other programs used 75.0 % of this machine's"),
+        "{others}"
+    );
     assert!(!move_it.contains("cpu.max") && move_it.contains("another machine"), "{move_it}");
     let (old, _) = said(None, 0.5);
-    assert!(old.contains("by a quota of its control group or other programs"), "{old}");
-    let (used, _) = said(Some(0), 0.95);
-    assert!(used.contains("The busiest thread used 100.0 % of its processor"), "{used}");
+    assert!(old.contains("the kernel does not say what kept it"), "{old}");
+    let (used, _) = said(Some((0, 0)), 0.95);
+    assert!(used.contains("The busiest thread used 95.0 % of its processor"), "{used}");
+}
+
+#[test]
+fn a_process_that_uses_up_its_quota_is_not_said_to_use_the_machine() {
+    let mut run = plain();
+    run.environment.cpus = Some(1);
+    let step = &mut run.steps[0];
+    step.process_cpu = Some(CpuTime { user_ns: 59_000_000_000, ..CpuTime::default() });
+    let used = Throttled { periods: 600, throttled_periods: 500, throttled_ns: 200_000_000_000 };
+    step.generator.as_mut().unwrap().throttled = Some(used);
+    let said = |run: &Run| {
+        let found = findings(run);
+        let found = found.iter().find(|finding| matches!(finding, Finding::ClientSaturated(_))).unwrap().clone();
+        (found.sentence(), found.advice().unwrap())
+    };
+    let (sentence, advice) = said(&run);
+    assert!(sentence.contains("98.3 % of the processors that a quota of its control group leaves to it"), "{sentence}");
+    assert!(advice.contains("cpu.max") && ThreadsFlag::of(&run).for_generator() == advice, "{advice}");
+    run.steps[0].generator.as_mut().unwrap().throttled = Some(Throttled { throttled_periods: 5, ..used });
+    let (sentence, advice) = said(&run);
+    assert!(
+        sentence.contains("of the processors that it may use") && !advice.contains("cpu.max"),
+        "{sentence} {advice}"
+    );
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What load and work are called, so that each kind of user reads his own words.
 
+use super::sending::{OUT_OF_QUOTA, is_under_quota};
 use super::traffic::operations_are_requests;
 use model::record::Workload;
 use model::record::{Run, Step};
@@ -36,6 +37,8 @@ pub enum ThreadsFlag {
     Lanes,
     /// The command decides by itself, or another program made the run.
     Absent,
+    /// More threads use a quota up sooner.
+    Quota,
 }
 
 impl ThreadsFlag {
@@ -43,6 +46,7 @@ impl ThreadsFlag {
     pub fn of(run: &Run) -> Self {
         match run.workload() {
             _ if run.imported.is_some() || run.check.is_some() => Self::Absent,
+            _ if is_under_quota(run) => Self::Quota,
             Workload::Io => Self::Jobs,
             Workload::Slob | Workload::Orders => Self::Lanes,
             _ => Self::Absent,
@@ -54,7 +58,7 @@ impl ThreadsFlag {
         match self {
             Self::Jobs => Some("more threads (`--jobs`)"),
             Self::Lanes => Some("more threads (`--lanes`)"),
-            Self::Absent => None,
+            Self::Absent | Self::Quota => None,
         }
     }
 
@@ -67,6 +71,7 @@ impl ThreadsFlag {
     pub(super) fn for_generator(self) -> String {
         match self.more_threads() {
             Some(more) => format!("Give the load generator {more} or processors."),
+            None if self == Self::Quota => OUT_OF_QUOTA.to_owned(),
             None => "Generate the load on a machine with more or faster processors.".to_owned(),
         }
     }
@@ -76,7 +81,7 @@ impl ThreadsFlag {
         match self {
             Self::Jobs => "fewer (`--jobs`)",
             Self::Lanes => "fewer (`--lanes`)",
-            Self::Absent => "fewer",
+            Self::Absent | Self::Quota => "fewer",
         }
     }
 
@@ -84,6 +89,7 @@ impl ThreadsFlag {
     pub(super) fn where_idle(self) -> String {
         match self.more_threads() {
             Some(more) => format!("Where processors are idle, {more} help."),
+            None if self == Self::Quota => OUT_OF_QUOTA.to_owned(),
             None => {
                 "End what else is working on this machine, or generate the load on one with more processors.".to_owned()
             }

@@ -463,7 +463,7 @@ impl<S: Shape> Coordinator<'_, S> {
             outstanding,
             unended,
             generator: Some(Generator {
-                throttled_ns: system.throttled.map(|throttled| throttled.throttled_ns),
+                throttled: system.throttled,
                 ..self.verdict(&totals, &reports, window_ns, stopped_ns)
             }),
             operations: totals.operations(S::Operation::KINDS),
@@ -671,7 +671,7 @@ impl<S: Shape> Coordinator<'_, S> {
             own_lag: totals.own_lag().map(with_last),
             ceiling_operations_per_s: self.ceiling,
             stopped_ns: (!self.clock.is_simulated()).then_some(stopped_ns),
-            throttled_ns: None,
+            throttled: None,
         }
     }
 }

@@ -10,6 +10,7 @@ use super::load_line::judge::{
 };
 use super::measured::is_one_load;
 use super::opening::{Carried, Claim, at_load, of_lines};
+use super::sending::OUT_OF_QUOTA;
 use super::{
     Figures, Finding, LatencyTarget, Message, QuantileValue, Series, Subject, ThreadsFlag, VerdictOutcome, Vocabulary,
     is_measured, measured, sending,
@@ -414,6 +415,11 @@ impl Message for RunVerdict {
             (limit.because, if is_sessions { Vocabulary::Sessions } else { Vocabulary::Requests })
         })?;
         let advice = match (self.answer, because) {
+            (LimitAnswer::NoVerdict, Because::SentLate { .. } | Because::Crowded | Because::GeneratorBusy)
+                if self.threads == ThreadsFlag::Quota =>
+            {
+                OUT_OF_QUOTA
+            }
             (LimitAnswer::NoVerdict, Because::SentLate { .. } | Because::Crowded | Because::GeneratorBusy) => {
                 return Some(format!(
                     "Run it again when nothing else uses this machine{}.",

@@ -65,6 +65,8 @@ pub struct MappedMix {
     pub write_ns: Option<u64>,
     /// Whether the load generator was the limit.
     pub is_generators: bool,
+    /// Whether all sessions were busy at the least rate that did not keep the limit: then more of them may move the line.
+    pub is_full: bool,
     /// Whether a kind was so rare at the largest rate that kept the limit that only clear misses of it count.
     pub has_few: bool,
     /// Points on it.
@@ -188,6 +190,11 @@ impl MapAnswer {
         self.mixes.iter().any(|mix| mix.carried_per_s.is_some())
     }
 
+    /// Whether what was measured missed the limit, rather than the load generator.
+    pub fn has_missed(&self) -> bool {
+        self.mixes.iter().any(|mix| mix.missed_per_s.is_some() && !mix.is_generators)
+    }
+
     /// Whether storage became another while it was measured, so that points of different times do not make one line.
     pub fn has_changed(&self) -> bool {
         2 * self.anchors_missed >= self.anchors.max(1)
@@ -222,7 +229,10 @@ impl MapAnswer {
         let changes = self.of.changes();
         let known: Vec<&MappedMix> = self.mixes.iter().filter(|mix| mix.line_per_s.is_some()).collect();
         let (Some(most), Some(least)) = (known.first(), known.last()) else {
-            return format!("no mix of reads and {changes} keeps {} at any rate that was tried", self.limit);
+            return match self.has_missed() {
+                true => format!("no mix of reads and {changes} keeps {} at any rate that was tried", self.limit),
+                false => format!("no rate of reads and {changes} could be judged within {}", self.limit),
+            };
         };
         let words = |mix: &MappedMix| {
             let [reads, writes] = mix.on_line().unwrap_or_default();
@@ -388,9 +398,11 @@ impl Anchors {
         if self.per_s.is_none() && first.next().is_none() {
             self.per_s = first.carried();
         }
-        if self.per_s == Some(point.level.per_s) {
+        // Where the load generator was the limit, or the point was not steady, it shows nothing of what is measured.
+        let is_judged = matches!(point.outcome, VerdictOutcome::Passed | VerdictOutcome::Failed);
+        if self.per_s == Some(point.level.per_s) && is_judged {
             self.times += 1;
-            self.missed += usize::from(point.outcome != VerdictOutcome::Passed);
+            self.missed += usize::from(point.outcome == VerdictOutcome::Failed);
         }
     }
 }
@@ -504,7 +516,19 @@ pub fn next_of_map(run: &Run) -> Option<MapLevel> {
     Mapping::of(run)?.next()
 }
 
+/// Sessions of which this part or more was busy on average leave none for what is due.
+const FULL: f64 = 0.95;
+
 impl MixSearch {
+    /// Whether all sessions were busy at a rate, by Little's law.
+    fn is_full(&self, run: &Run, per_s: f64) -> bool {
+        let is_it = |step: &&Step| level_of(step).is_some_and(|level| level.mix == self.number && level.per_s == per_s);
+        let mut busy = run.steps.iter().filter(is_it).filter_map(|step| {
+            Some(Figures(step).busy_sessions()? / f64::from(step.load.sessions.filter(|sessions| *sessions > 0)?))
+        });
+        busy.any(|share| share >= FULL)
+    }
+
     fn mapped(&self, run: &Run, of: MapOf, limit: &LatencyTarget) -> MappedMix {
         let carried_per_s = self.carried();
         let is_it = |level: MapLevel| level.mix == self.number && Some(level.per_s) == carried_per_s;
@@ -523,6 +547,7 @@ impl MixSearch {
             read_ns: time(of.kinds()[0]),
             write_ns: time(of.kinds()[1]),
             is_generators: self.is_generators(),
+            is_full: of == MapOf::Operations && self.missed().is_some_and(|per_s| self.is_full(run, per_s)),
             has_few: self.has_few(),
             points: self.points(),
         }

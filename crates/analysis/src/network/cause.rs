@@ -195,7 +195,8 @@ fn no_processor(end: &NetworkEnd, has_always_work: bool) -> Option<NoProcessor> 
     let found = NoProcessor {
         running: share(thread.running_ns),
         waiting: share(thread.waiting_ns),
-        throttled: share(end.throttled_ns.unwrap_or(0)),
+        // The kernel adds up the time of all processors: the busiest thread was held back at most while it did not run.
+        throttled: share(end.throttled_ns.unwrap_or(0)).min((1.0 - share(thread.running_ns)).max(0.0)),
         interrupts,
     };
     let beside_others = if has_always_work { 1.0 } else { (found.waiting / OTHERS_RAN).min(1.0) };

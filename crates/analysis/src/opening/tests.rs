@@ -420,7 +420,14 @@ fn all_doubts() -> Vec<Finding> {
     let bytes_disagree =
         |copies| Finding::BytesDisagree(BytesDisagree { steps: steps(), share: 0.1, ours, kernel, copies });
     vec![
-        Finding::ClientSaturated(ClientSaturated { steps: steps(), share: 0.99, whole_machine: false, kept_by: None }),
+        Finding::ClientSaturated(ClientSaturated {
+            steps: steps(),
+            share: 0.99,
+            whole_machine: false,
+            kept_by: None,
+            used: 0.99,
+            is_beside_server: false,
+        }),
         Finding::NotCompleted(NotCompleted::Failed { error: "bad block".into(), steps: 1 }),
         Finding::OperationErrors(OperationErrors {
             steps: steps(),

@@ -312,7 +312,12 @@ impl<'a> About<'a> {
 
     fn not_running(&self, around: &Around<'_>) -> Option<Blame> {
         let blame = |cause, evidence| Some(Blame { cause, evidence });
-        if let Some(time) = around.covers(|moment| moment.throttled_us, COVERS_COUNTED, self.usual.throttled_us) {
+        // The kernel adds up the time of all processors and of the whole group. Its wait for a CPU contains the time for which the quota
+        // stopped a thread, so that one that waited little was not stopped.
+        let waited_us = around.sum(|moment| moment.waited_us);
+        let may_be_stopped = waited_us.is_none_or(|waited_us| waited_us >= 0.25 * around.span_us);
+        let throttled = around.covers(|moment| moment.throttled_us, COVERS_COUNTED, self.usual.throttled_us);
+        if let Some(time) = throttled.filter(|_| may_be_stopped) {
             return blame(StallCause::Quota, format!("the quota stopped threads for {time} in all"));
         }
         if let Some(time) = around.covers(|moment| moment.stolen_us, COVERS_COUNTED, self.usual.stolen_us) {

@@ -300,7 +300,13 @@ impl Quota {
     fn counting(&self, root: &Root) -> Option<(Version, PathBuf)> {
         match self.binding(root) {
             Some((_, version, directory)) => Some((version, directory.to_owned())),
-            None => self.0.iter().find(|(_, directory)| root.exists(directory.join("cpu.stat"))).cloned(),
+            None => {
+                // The root has such a file of version 2, too, in which nothing is counted.
+                let counts = |(version, directory): &&(Version, PathBuf)| {
+                    root.text(directory.join("cpu.stat")).is_some_and(|text| throttled(*version, &text).is_some())
+                };
+                self.0.iter().find(counts).cloned()
+            }
         }
     }
 

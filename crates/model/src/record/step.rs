@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ChannelStats, Counters, CpuTime, FailureMarks, Histogram, HostStats, Interval, Level, LikeLevel, NetworkEnd,
-    Outcome, OwnReport, PulseTest, ReliefTest, ReportedFigure, ServerStats, SizeTest, TraceStats,
+    Outcome, OwnReport, PulseTest, ReliefTest, ReportedFigure, ServerStats, SizeTest, Throttled, TraceStats,
 };
 
 /// One load level of a run.
@@ -430,10 +430,10 @@ pub struct Generator {
     /// not report that, in simulated time, and in runs made before it was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wanted_share: Option<f64>,
-    /// Time for which a limit on processor time held back the control group of this process, of all processors together (`cpu.stat`); absent
-    /// where that is not known, in simulated time, and in runs made before it was recorded.
+    /// What a limit on processor time did to the control group of this process (`cpu.stat`), with all others in that group; absent where that is
+    /// not known, in simulated time, and in runs made before it was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub throttled_ns: Option<u64>,
+    pub throttled: Option<Throttled>,
     /// Time that sessions stood ready and no thread had come to them (think time is not counted), summed.
     pub idle_session_ns: u64,
     /// Open loop: operations that fell due in the window.

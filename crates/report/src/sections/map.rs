@@ -51,8 +51,12 @@ fn remarks(map: &MapAnswer) -> Vec<String> {
          not steady. p. reads, p. {changes}: the {} where it was met.",
         map.limit.split('=').next().unwrap_or("percentile")
     )];
-    if map.sessions.is_some() {
-        remarks.push("What was due waited for a free session, so more sessions (`-t`) may move the line.".to_owned());
+    let full = map.mixes.iter().filter(|mix| mix.is_full).count();
+    if full > 0 {
+        remarks.push(format!(
+            "In {full} of {} mixes all sessions were busy where the limit was missed: more of them (`-t`) may move the line.",
+            map.mixes.len()
+        ));
     }
     let ended = match map.ended {
         MapEnded::Found => None,

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use super::{Level, SECOND, SEQUENTIAL_READ, latencies, wait};
 use crate::record::{
     Counters, CpuTime, FileFacts, Generator, Interval, OperationStats, ProcessIo, Run, Step, Target, TargetFacts,
-    TargetKind, VolumeLayout,
+    TargetKind, Throttled, VolumeLayout,
 };
 
 const SIZE: u64 = 8_192;
@@ -138,7 +138,7 @@ fn make(step: &mut Step, level: Requests) {
         schedule_lag: asked_per_s.map(|_| latencies(reads + writes, queued_ns / 2 + 2_000)),
         ceiling_operations_per_s: Some(900_000.0),
         stopped_ns: Some(0),
-        throttled_ns: Some(0),
+        throttled: Some(Throttled::default()),
     });
     let writes_ns = latencies(writes_per_s, 2 * service_ns);
     for interval in &mut step.intervals {
