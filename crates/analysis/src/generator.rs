@@ -109,7 +109,9 @@ impl GeneratorVerdict {
             headroom: headroom.map(|(ceiling, reached)| ceiling / reached),
             limited_by: LimitedBy::Device,
         };
-        let is_short = own_wanted_share(step).is_some_and(|share| share > SATURATED) || uses_all_processors(step);
+        let is_short = own_wanted_share(step).is_some_and(|share| share > SATURATED)
+            || is_held_back(step)
+            || uses_all_processors(step);
         verdict.limited_by = if is_short || verdict.is_generators_limit() {
             LimitedBy::Generator
         } else if is_late_against(own_lag_p99_ns(step), mean_response_ns(step)) {
@@ -148,6 +150,27 @@ pub(super) fn own_wanted_share(step: &Step) -> Option<f64> {
         free.is_some_and(|free| busy < EXHAUSTED * (busy + free as f64))
     });
     if has_free { wanted_share(step) } else { step.generator.as_ref().map(|generator| generator.busiest_share) }
+}
+
+/// A load generator that a quota held back for this share of the time or more is the limit, even where its thread slept the rest of it: it
+/// does in a part of each period what it may.
+const HELD_BACK: f64 = 0.25;
+
+/// Share of the time for which a quota held back the generator's busiest thread, at most, 0 to 1; absent where that is not known.
+///
+/// The kernel adds up the time of all processors and of the whole group, so that the share of periods and what the thread missed bound it.
+pub(super) fn held_back_share(step: &Step) -> Option<f64> {
+    let generator = step.generator.as_ref()?;
+    let throttled = generator.throttled?;
+    let periods = throttled.throttled_periods as f64 / throttled.periods.max(1) as f64;
+    let counted = throttled.throttled_ns as f64 / step.window.duration_ns.max(1) as f64;
+    let missed = (generator.wanted_share? - generator.busiest_share).max(0.0);
+    Some(periods.min(counted).min(missed))
+}
+
+/// Whether a quota held back the generator for so long that it is the limit.
+pub(super) fn is_held_back(step: &Step) -> bool {
+    held_back_share(step).is_some_and(|share| share >= HELD_BACK)
 }
 
 /// Whether this process used up the machine's processors by itself: many threads do, of which each is hardly busy.

@@ -1,6 +1,6 @@
 //! Whether the load was sent as it was asked for, and what kept the load generator from it.
 
-use super::generator::own_wanted_share;
+use super::generator::{held_back_share, is_held_back, own_wanted_share, wanted_share};
 use super::message::list;
 use super::{Figures, Message, Served, ThreadsFlag, Vocabulary, is_on_server, measured, worst};
 use crate::Rule;
@@ -9,8 +9,8 @@ use model::units::{group_thousands, percent};
 
 /// A thread or a machine busier than this had no time left to send load when it was due.
 pub(super) const SATURATED: f64 = 0.9;
-/// A thread that missed this share of the time or more was kept from processors, and a quota that held back a process in this share of its
-/// periods or more was used up.
+/// A thread that missed this share of the time or more was kept from processors; a process that a quota held back in this share of its
+/// periods or more used it up.
 const MISSED: f64 = 0.2;
 /// What took this part or more of what it missed kept it.
 const MOSTLY: f64 = 0.5;
@@ -29,11 +29,12 @@ fn processor_share(run: &Run, step: &Step) -> Option<f64> {
     Some(Figures(step).processors_busy()? / f64::from(cpus))
 }
 
-/// The busier of the load generator's busiest thread and the process as a whole, if either is saturated.
+/// The busier of the load generator's busiest thread and the process as a whole, if either is saturated, or a quota holds it back.
 fn saturation(run: &Run, step: &Step) -> Option<f64> {
     let thread = own_wanted_share(step);
     let process = processor_share(run, step);
-    thread.into_iter().chain(process).filter(|share| *share > SATURATED).reduce(f64::max)
+    let held_back = wanted_share(step).filter(|_| is_held_back(step));
+    thread.into_iter().chain(process).filter(|share| *share > SATURATED).chain(held_back).reduce(f64::max)
 }
 
 pub(super) fn is_saturated(run: &Run, step: &Step) -> bool {
@@ -71,28 +72,26 @@ pub enum KeptBy {
 
 impl KeptBy {
     /// Of a step whose busiest thread, or whole process, wanted processors nearly always; absent where it had them.
-    fn of(run: &Run, step: &Step, is_whole: bool) -> Option<Self> {
-        let generator = step.generator.as_ref()?;
-        let window_ns = step.window.duration_ns as f64;
-        // The kernel adds up the time of all processors and of the whole group, so that the share of periods bounds it, too: a thread was
-        // held back no longer than in these.
-        let held_back = generator.throttled.filter(|_| run.merged.is_none()).map(|throttled| {
-            let periods = throttled.throttled_periods as f64 / throttled.periods.max(1) as f64;
-            periods.min(throttled.throttled_ns as f64 / window_ns)
-        });
+    fn of(step: &Step, is_whole: bool) -> Option<Self> {
         if is_whole {
             // The processors that it may use are those that a quota leaves to it.
-            return held_back.filter(|share| *share >= MISSED).map(|_| Self::Quota);
+            let throttled = step.generator.as_ref()?.throttled?;
+            let share = throttled.throttled_periods as f64 / throttled.periods.max(1) as f64;
+            return (share >= MISSED).then_some(Self::Quota);
         }
-        let wanted = own_wanted_share(step).filter(|share| *share > SATURATED)?;
-        let missed = wanted - generator.busiest_share;
+        if is_held_back(step) {
+            return Some(Self::Quota);
+        }
+        let used = step.generator.as_ref()?.busiest_share;
+        let missed = own_wanted_share(step).filter(|share| *share > SATURATED)? - used;
         if missed < MISSED {
             return None;
         }
-        let Some(held_back) = held_back else { return Some(Self::Unknown) };
+        let Some(held_back) = held_back_share(step) else { return Some(Self::Unknown) };
         if held_back >= MOSTLY * missed {
             return Some(Self::Quota);
         }
+        let window_ns = step.window.duration_ns as f64;
         let others = step.process_cpu.zip(step.host_cpu).and_then(|(process, host)| {
             let all_ns = host.busy_ns().saturating_add(host.steal_ns.unwrap_or(0)).saturating_add(host.free_ns()?);
             let others_ns = host.busy_ns().saturating_sub(process.busy_ns()) as f64;
@@ -118,7 +117,7 @@ impl ClientSaturated {
             steps,
             share: whole.unwrap_or(most).min(1.0),
             whole_machine: whole.is_some(),
-            kept_by: KeptBy::of(run, step, whole.is_some()),
+            kept_by: KeptBy::of(step, whole.is_some()),
             used: generator.map_or(0.0, |generator| generator.busiest_share).min(1.0),
             is_beside_server: Served::of(run, step).processors().is_some(),
         })

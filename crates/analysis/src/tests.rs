@@ -198,6 +198,20 @@ fn a_thread_without_a_processor_is_kept_by_a_quota_only_where_the_kernel_says_so
     );
     // A server on the same machine, whose threads wake for a moment, leaves some of each processor idle.
     let (others, move_it) = said(Some((0, 0)), 0.5);
+    // It sleeps while it waits for storage, and is held back for the rest of each period.
+    let held = |wanted_share: f64| {
+        let mut run = plain();
+        let generator = run.steps[0].generator.as_mut().unwrap();
+        (generator.wanted_share, generator.busiest_share) = (Some(wanted_share), 0.09);
+        let counted = Throttled { periods: 600, throttled_periods: 588, throttled_ns: 44_000_000_000 };
+        generator.throttled = Some(counted);
+        let found = findings(&run);
+        found.iter().find(|finding| matches!(finding, Finding::ClientSaturated(_))).map(Finding::sentence)
+    };
+    assert!(
+        held(0.78).unwrap().contains("wanted a processor for 78.0 % of the time and had one for 9.0 %, as a quota")
+    );
+    assert_eq!(held(0.2), None, "others of its group were");
     // Threads of a server in the same group were held back, this one hardly: the sum over processors proves nothing.
     assert_eq!(said(Some((3, 29)), 0.5), (others.clone(), move_it.clone()));
     assert!(
