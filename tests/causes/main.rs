@@ -317,6 +317,8 @@ fn below_the_engine() {
 
 /// A load generator that gets so few processors that it is what stops.
 const SLOW_CLIENT: f64 = 0.04;
+/// Processors with which it does in a part of each period what it may.
+const SLOW_FOR_A_PART: f64 = 0.1;
 
 #[test]
 fn in_the_load_generator() {
@@ -328,10 +330,10 @@ fn in_the_load_generator() {
             Ok(slow) => slow,
             Err(why) => return skip(format_args!("no quota was planted: {why}")),
         };
-        let mut judge = |on, way, words: &str| {
+        let mut judge = |planted: &'static str, on, way, words: &str| {
             let words: Vec<&str> = words.split(' ').collect();
             let cell = Cell {
-                planted: "a slow load generator",
+                planted,
                 on,
                 way,
                 right: &[Cause::Generator],
@@ -340,13 +342,22 @@ fn in_the_load_generator() {
             place.judge(table, &cell, || slow.inside(&place.command(&words, false)));
         };
         for (way, words) in [(Way::Single, SINGLE), (Way::Sweep, SWEEP)] {
-            judge("order entry on PostgreSQL", way, &format!("{words} --quiet --target {}", server.address()));
+            judge(
+                "a slow load generator",
+                "order entry on PostgreSQL",
+                way,
+                &format!("{words} --quiet --target {}", server.address()),
+            );
         }
         let file = place.path("data");
         let words = format!("io run --path {file} --size 256M --pattern randread --duration 1 --quiet");
         place.done(&words.split(' ').collect::<Vec<_>>());
         let sweep = "io sweep --pattern randread --depth 2,16,64 --duration 3 --warmup 1 --quiet --size 256M --path";
-        judge("raw storage", Way::Sweep, &format!("{sweep} {file}"));
+        judge("a slow load generator", "raw storage", Way::Sweep, &format!("{sweep} {file}"));
+        // It sleeps while it waits for the device, so that it wants less than all of the time.
+        slow.limit_processors(SLOW_FOR_A_PART);
+        let run = "io run --pattern randread --depth 32 --duration 5 --warmup 1 --quiet --size 256M --path";
+        judge("a quota of 0.1 processors on the load generator", "raw storage", Way::Single, &format!("{run} {file}"));
     });
 }
 
