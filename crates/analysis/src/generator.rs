@@ -8,7 +8,7 @@ use super::message::list;
 use super::sending::{self, SATURATED};
 use super::server::EXHAUSTED;
 use super::{Figures, LatencyTarget, Message, ThreadsFlag, measured, operations_are_requests};
-use model::record::{Histogram, Run, Step};
+use model::record::{Histogram, Run, Step, Throttled};
 use model::units::Nanos;
 
 /// A rate above this share of what the loop reaches without a device may be the loop's own.
@@ -156,16 +156,20 @@ pub(super) fn own_wanted_share(step: &Step) -> Option<f64> {
 /// does in a part of each period what it may.
 const HELD_BACK: f64 = 0.25;
 
+/// Share of the periods of a quota in which it held back its group, 0 to 1.
+pub(super) fn throttled_share(throttled: Throttled) -> f64 {
+    throttled.throttled_periods as f64 / throttled.periods.max(1) as f64
+}
+
 /// Share of the time for which a quota held back the generator's busiest thread, at most, 0 to 1; absent where that is not known.
 ///
 /// The kernel adds up the time of all processors and of the whole group, so that the share of periods and what the thread missed bound it.
 pub(super) fn held_back_share(step: &Step) -> Option<f64> {
     let generator = step.generator.as_ref()?;
     let throttled = generator.throttled?;
-    let periods = throttled.throttled_periods as f64 / throttled.periods.max(1) as f64;
     let counted = throttled.throttled_ns as f64 / step.window.duration_ns.max(1) as f64;
     let missed = (generator.wanted_share? - generator.busiest_share).max(0.0);
-    Some(periods.min(counted).min(missed))
+    Some(throttled_share(throttled).min(counted).min(missed))
 }
 
 /// Whether a quota held back the generator for so long that it is the limit.

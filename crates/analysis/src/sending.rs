@@ -1,6 +1,6 @@
 //! Whether the load was sent as it was asked for, and what kept the load generator from it.
 
-use super::generator::{held_back_share, is_held_back, own_wanted_share, wanted_share};
+use super::generator::{held_back_share, is_held_back, own_wanted_share, throttled_share, wanted_share};
 use super::message::list;
 use super::{Figures, Message, Served, ThreadsFlag, Vocabulary, is_on_server, measured, worst};
 use crate::Rule;
@@ -76,8 +76,7 @@ impl KeptBy {
         if is_whole {
             // The processors that it may use are those that a quota leaves to it.
             let throttled = step.generator.as_ref()?.throttled?;
-            let share = throttled.throttled_periods as f64 / throttled.periods.max(1) as f64;
-            return (share >= MISSED).then_some(Self::Quota);
+            return (throttled_share(throttled) >= MISSED).then_some(Self::Quota);
         }
         if is_held_back(step) {
             return Some(Self::Quota);

@@ -1,6 +1,7 @@
 //! What held processors back: a limit of a control group, the hypervisor, other processes.
 
 use super::WorkUnit;
+use crate::generator::throttled_share;
 use crate::message::list;
 use crate::{Message, Rule, measured, worst};
 use model::record::{HostStats, Run, Step};
@@ -57,7 +58,7 @@ impl QuotaHeld {
 /// Share of the periods in which a step was held back, if that is what limited it.
 pub(super) fn held_back(step: &Step) -> Option<f64> {
     let throttled = step.host.as_ref()?.throttled.filter(|throttled| throttled.periods >= PERIODS)?;
-    let share = throttled.throttled_periods as f64 / throttled.periods as f64;
+    let share = throttled_share(throttled);
     (share >= HELD_BACK).then_some(share)
 }
 

@@ -7,7 +7,7 @@
 use super::figures::Served;
 use super::{Classes, ENOUGH_LOOKS, EXHAUSTED, Processors};
 use crate::Figures;
-use crate::generator::wanted_share;
+use crate::generator::{throttled_share, wanted_share};
 use crate::message::list;
 use model::record::{Run, SessionState, Step, Term, Throttled};
 use model::shown::shown;
@@ -208,13 +208,14 @@ impl Stops {
 
     fn quota(run: &Run, step: &Step) -> Option<Self> {
         let served = Served::of(run, step);
-        let Throttled { periods, throttled_periods, throttled_ns } = served.throttled()?;
+        let throttled = served.throttled()?;
+        let Throttled { periods, throttled_periods, throttled_ns } = throttled;
         let spent = Spent::of(step, &served)?;
         // All that were under way may have been held back while the quota was used up, and no longer. What they were ready for besides was
         // taken by others.
         // The kernel adds up the time of all processors, so that the share of periods bounds it too.
         let held_back = throttled_ns as f64 / 1e9 / Figures(step).seconds();
-        let held_back = held_back.min(throttled_periods as f64 / periods.max(1) as f64);
+        let held_back = held_back.min(throttled_share(throttled));
         let share = (spent.ready? / spent.all).min(held_back);
         let is_often = throttled_periods as f64 >= OFTEN * periods as f64 && throttled_periods > 0;
         let named = spent.named.map_or(0.0, |(_, mean)| mean);
