@@ -347,7 +347,8 @@ impl Message for HeldUp {
     }
 
     fn advice(&self) -> Option<String> {
-        Some("Measure again, and let the process run: no SIGSTOP, no debugger, no frozen control group or virtual machine.".to_owned())
+        let advice = "Measure again, and let the process run: no SIGSTOP, frozen control group or virtual machine, no quota, and CPUs to spare.";
+        Some(advice.to_owned())
     }
 
     fn steps(&self) -> Option<&[String]> {
@@ -357,15 +358,15 @@ impl Message for HeldUp {
 
 /// Operations under way at the end that all took so much longer than any before, and at least a second, were held up together.
 const LONGER_AT_END: u64 = 2;
-const HELD_UP_AT_END_NS: u64 = 1_000_000_000;
+const HELD_UP_AT_END_NS: u64 = SECOND_NS;
+const SECOND_NS: u64 = 1_000_000_000;
 
-/// The longest stretch in which no operation finished, unless the load generator did not run meanwhile: of whole seconds, or at the end for as
+/// The longest stretch in which no operation finished, unless the load generator did not run for as long: of whole seconds, or at the end for as
 /// long as the quickest of those took that were under way.
 pub(super) fn stalls(step: &Step) -> Option<Nanos> {
-    if stopped(step).is_some() {
-        return None;
-    }
-    stall_inside(step).into_iter().chain(stall_at_end(step)).max()
+    let longest = stall_inside(step).into_iter().chain(stall_at_end(step)).max();
+    // The rest of the second in which it was stopped may be empty, too.
+    longest.filter(|longest| stopped(step).is_none_or(|own| longest.0 > own.0.saturating_add(SECOND_NS)))
 }
 
 /// A hiccup of a busy machine is over sooner.
@@ -407,10 +408,8 @@ impl Message for Stalled {
     }
 
     fn advice(&self) -> Option<String> {
-        Some(
-            "Look at the intervals and the kernel log for that time: storage or a noisy neighbour stopped answering."
-                .to_owned(),
-        )
+        let advice = "Look at the intervals, and at the logs of the kernel and of a server for that time. `plimsoll probe --stalls` says what held it up.";
+        Some(advice.to_owned())
     }
 
     fn steps(&self) -> Option<&[String]> {

@@ -114,9 +114,9 @@ pub use levels::{TwoLevels, two_levels};
 pub use likeness::{LikeRow, Multiple, NotLike, like_rows};
 pub use limit_verdict::{Because, LimitAnswer, LimitVerdict, RunVerdict};
 pub use load_line::{
-    Ended, Failing, FewWaits, Judgeable, Knee, LatencyTarget, LoadLine, MAX_VERDICTS, NotJudgeable, OpenLoadLine,
-    Point, QuantileValue, Queue, RateKnee, RatePoint, Responds, ResponseShape, Scalability, Scales, StepLine, Subject,
-    Verdict, VerdictOutcome, Why, is_hung, judge, judge_all,
+    Crowd, Ended, Failing, FewWaits, Judgeable, Knee, LatencyTarget, LoadLine, MAX_VERDICTS, NotJudgeable,
+    OpenLoadLine, Point, QuantileValue, Queue, RateKnee, RatePoint, Responds, ResponseShape, Scalability, Scales,
+    StepLine, Subject, Verdict, VerdictOutcome, Why, is_hung, judge, judge_all,
 };
 pub use map::{MapAnswer, MapEnded, MapPlace, MappedMix, limit_of as limit_of_map, next_of_map};
 use measured::{CELL_SINGLE_BLOCK_READ, is_measured, worst};

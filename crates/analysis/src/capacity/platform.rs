@@ -6,7 +6,7 @@ use super::super::{
 };
 use super::reported::{self, ReportedDemand};
 use super::{LatencyThere, Rates};
-use crate::load_line::judge::{fails_too_often, is_crowded, is_generator_busy};
+use crate::load_line::judge::{crowd, fails_too_often, is_generator_busy};
 use crate::{MapAnswer, limit_of_map};
 use model::record::{Histogram, MapOf, Metric, Outcome, Run, Step, Workload};
 use model::units::Nanos;
@@ -243,7 +243,7 @@ fn verdict(step: &Step, target: &LatencyTarget, times: Option<&Histogram>) -> Ve
     match target.is_met_by(subject, step) {
         Some(true) => Verdict::Met,
         // This machine may be what was slow.
-        Some(false) if !times.is_reported() && (is_generator_busy(step) || is_crowded(step)) => Verdict::NotJudged,
+        Some(false) if !times.is_reported() && (is_generator_busy(step) || crowd(step).is_some()) => Verdict::NotJudged,
         Some(false) => Verdict::Missed,
         None => Verdict::TooWide,
     }

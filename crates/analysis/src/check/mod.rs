@@ -12,10 +12,11 @@ pub use kinds::{Kind, Reached};
 pub use words::words;
 
 use super::doubts::hung;
-use super::generator::own_lag_p99_ns;
+use super::generator::{is_held_back, own_lag_p99_ns};
+use super::load_line::judge::crowd;
 use super::opening::{before, says_why};
 use super::{
-    Ceiling, Finding, Limit, ServerFinding, Severity, Stops, UsedBy, VerdictOutcome, Vocabulary, is_measured,
+    Ceiling, Crowd, Finding, Limit, ServerFinding, Severity, Stops, UsedBy, VerdictOutcome, Vocabulary, is_measured,
     is_on_server,
 };
 use crate::sending::behind;
@@ -115,6 +116,8 @@ pub enum Unmeasured {
         late: Option<Nanos>,
         /// Who had its processors, where a server is on the same machine.
         processors: Option<Stops>,
+        /// What kept it from them elsewhere, where that is known.
+        kept_by: Option<KeptFrom>,
         /// Work that took longer than its limit even from when it was sent, though by no more than the lateness explains.
         once_sent: Option<Reached>,
     },
@@ -427,7 +430,23 @@ fn unmeasured(run: &Run, step: &Step, demands: &Demands) -> Unmeasured {
     Unmeasured::Generator {
         late: own_lag_p99_ns(step).map(Nanos),
         processors: processors_of_server(run, step),
+        kept_by: KeptFrom::of(step),
         once_sent,
+    }
+}
+
+/// What keeps a load generator from processors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeptFrom {
+    /// A quota of its control group.
+    Quota,
+    /// What took the machine's processors.
+    Crowd(Crowd),
+}
+
+impl KeptFrom {
+    fn of(step: &Step) -> Option<Self> {
+        if is_held_back(step) { Some(Self::Quota) } else { crowd(step).map(Self::Crowd) }
     }
 }
 

@@ -1,8 +1,10 @@
 //! The answer in a few lines that can be read aloud.
 
-use super::{Carries, Check, Kind, Reached, Relief, Room, Shortfall, Stopped, Unmeasured};
+use super::{Carries, Check, KeptFrom, Kind, Reached, Relief, Room, Shortfall, Stopped, Unmeasured};
+use crate::load_line::open_line::NOT_SHARED;
 use crate::opening::at_ceiling;
-use crate::{HowKnown, Message};
+use crate::sending::OUT_OF_QUOTA;
+use crate::{Crowd, HowKnown, Message};
 use model::record::{Demand, Demands, Unended};
 use model::units::{Nanos, group_thousands, percent};
 
@@ -343,13 +345,20 @@ impl Unmeasured {
                 "{} left too little time to send the load (p99 of its lateness is {late})",
                 processors.words_of("its operations")
             ),
-            Self::Generator { late: Some(late), once_sent, .. } => {
+            Self::Generator { late: Some(late), once_sent, kept_by, .. } => {
                 let once_sent =
                     once_sent.and_then(|kind| Some((kind, kind.service?))).map_or(String::new(), |(kind, value)| {
                         let quantile = kind.within.map_or("p99".to_owned(), |within| quantile_name(within.quantile));
                         format!("; even once sent, {quantile} of {} is {value}", kind.kind.noun())
                     });
-                format!("this machine was too busy to send the load in time (p99 of its lateness is {late}{once_sent})")
+                let why = match kept_by {
+                    Some(KeptFrom::Quota) => {
+                        "a quota of its control group kept the load generator from sending in time".to_owned()
+                    }
+                    Some(KeptFrom::Crowd(by)) => format!("{} took the CPUs of this machine, which sent late", by.who()),
+                    None => "this machine was too busy to send the load in time".to_owned(),
+                };
+                format!("{why} (p99 of its lateness is {late}{once_sent})")
             }
             Self::Slots { slots } => all_busy(*slots),
             Self::Generator { late: None, .. } => "the load generator was the limit, not what it loads".to_owned(),
@@ -388,6 +397,10 @@ impl Unmeasured {
             Self::Generator { processors: Some(processors), .. } => {
                 let advice = uncapitalised(&processors.advice());
                 format!("{}, or ask from another machine", advice.trim_end_matches('.'))
+            }
+            Self::Generator { kept_by: Some(KeptFrom::Quota), .. } => uncapitalised(OUT_OF_QUOTA.trim_end_matches('.')),
+            Self::Generator { kept_by: Some(KeptFrom::Crowd(Crowd::Hypervisor)), .. } => {
+                uncapitalised(NOT_SHARED.trim_end_matches('.'))
             }
             Self::Generator { .. } => {
                 "end what else is working on this machine, or ask from one with more or faster processors".to_owned()

@@ -70,7 +70,7 @@ impl Message for QuotaHeld {
     fn sentence(&self) -> String {
         let limit = match self.limit {
             Some(limit) => format!("A control group limits this process to {limit:.2} processors"),
-            None => "A control group that is not seen from here limits this process".to_owned(),
+            None => "A control group that others share, or that is not seen from here, limits this process".to_owned(),
         };
         format!(
             "{limit}: {:.2} were used, and it was held back in {} % of the periods of {}.",

@@ -430,6 +430,8 @@ const PARTS: usize = 5;
 const SECONDS_PER_PART: usize = 6;
 /// By how much a share of time has to grow to be the cause of a fall: a good part of the smallest fall that is reported.
 const GREW: f64 = 0.02;
+/// What explains less than this part of a fall is not its cause.
+const EXPLAINS: f64 = 0.5;
 /// By how much a clock has to fall.
 const CLOCK_FELL: f64 = 0.03;
 /// From this temperature on processors slow themselves, or are about to: limits are from 95 to 105 degrees.
@@ -467,6 +469,11 @@ pub enum FallCause {
         /// Share of time that it took after the fall, 0 to 1.
         share: f64,
     },
+    /// A limit on processor time held the load back.
+    Quota {
+        /// Share of time for which it did after the fall, 0 to 1.
+        share: f64,
+    },
     /// Other processes came.
     Others {
         /// Share of time that they took after the fall, 0 to 1.
@@ -479,7 +486,7 @@ pub enum FallCause {
         /// After it.
         to_hz: u64,
     },
-    /// Nothing that is counted changed.
+    /// Nothing that is counted explains it.
     Unknown,
 }
 
@@ -491,7 +498,9 @@ impl SpeedFell {
         let (at, before_per_s, after_per_s, is_slow) = at_once(&per_s).or_else(|| slowly(&per_s))?;
         let (before, after) = seconds.split_at(at);
         let elapsed = before.iter().map(|second| second.duration_ns).sum();
-        let cause = cause(step, before, after);
+        // A slow fall is from the first part to the last.
+        let first = if is_slow { &before[..seconds.len() / PARTS] } else { before };
+        let cause = cause(step, 1.0 - after_per_s / before_per_s, (first, after));
         let steps = vec![step.label.clone()];
         Some(Self { steps, before_per_s, after_per_s, after: Nanos(elapsed), is_slow, cause })
     }
@@ -504,6 +513,7 @@ impl SpeedFell {
         let why = match self.cause {
             FallCause::Heat { .. } => ": it was hot",
             FallCause::Steal { .. } => ": the hypervisor took the rest",
+            FallCause::Quota { .. } => ": a limit on processor time held it back",
             FallCause::Others { .. } => ": other processes came",
             FallCause::Clock { .. } => ": its clock fell",
             FallCause::Unknown => "",
@@ -534,7 +544,8 @@ fn slowly(per_s: &[f64]) -> Option<(usize, f64, f64, bool)> {
     (falls && last < first * (1.0 - FELL)).then(|| (begin(PARTS - 1), first, last, true))
 }
 
-fn cause(step: &Step, before: &[&Interval], after: &[&Interval]) -> FallCause {
+/// The cause of a fall by the share `fell`.
+fn cause(step: &Step, fell: f64, (before, after): (&[&Interval], &[&Interval])) -> FallCause {
     let sum = |seconds: &[&Interval]| {
         let mut hosts = seconds.iter().filter_map(|second| second.host.as_ref());
         let mut sum: HostStats = hosts.next()?.clone();
@@ -546,21 +557,43 @@ fn cause(step: &Step, before: &[&Interval], after: &[&Interval]) -> FallCause {
     let of_time = |host: &HostStats, ns: u64| ns as f64 / (host.elapsed_ns.max(1) as f64 * processors);
     let clocks = before.frequency_hz.zip(after.frequency_hz);
     let clock_fell = clocks.is_some_and(|(from, to)| (to as f64) < from as f64 * (1.0 - CLOCK_FELL));
-    let is_hot = after.temperature_celsius.is_some_and(|celsius| celsius >= HOT_CELSIUS);
-    if after.thermal_throttles.is_some_and(|count| count > 0) || clock_fell && is_hot {
-        return FallCause::Heat { celsius: after.temperature_celsius };
-    }
+    let heated = |host: &HostStats| Some(host.thermal_throttles? as f64 / host.elapsed_ns.max(1) as f64);
+    let is_slowed = heated(&before).zip(heated(&after)).is_some_and(|(before, after)| after > before);
+    let is_hot = is_slowed || after.temperature_celsius.is_some_and(|celsius| celsius >= HOT_CELSIUS);
+    let heat = FallCause::Heat { celsius: after.temperature_celsius };
+    // A fall is a share of what was done before, with the processor time that there was.
+    let (had, has) = (of_time(&before, before.loaded.own_ns), of_time(&after, after.loaded.own_ns));
+    let of_fall = |more: f64| more / had.clamp(GREW, 1.0);
     let grown = |of: fn(&HostStats) -> Option<u64>| {
         let share = |host: &HostStats| of(host).map(|ns| of_time(host, ns));
         let (earlier, later) = (share(&before)?, share(&after)?);
-        (later - earlier >= GREW).then_some(later)
+        (later - earlier >= GREW).then_some((of_fall(later - earlier), later))
     };
-    let others = |host: &HostStats| host.loaded.busy_ns.map(|busy| busy.saturating_sub(host.loaded.own_ns));
-    match (grown(|host| host.loaded.steal_ns), grown(others), clocks) {
-        (Some(share), ..) => FallCause::Steal { share },
-        (None, Some(share), _) => FallCause::Others { share },
-        (None, None, Some((from_hz, to_hz))) if clock_fell => FallCause::Clock { from_hz, to_hz },
-        _ => FallCause::Unknown,
+    let explains = |(more, _): &(f64, FallCause)| *more >= EXPLAINS * fell;
+    // Others in the group were held back as well: of this load it is no more than what it lost.
+    let quota = grown(|host| Some(host.throttled?.throttled_ns)).map(|(more, share)| {
+        (more.min(of_fall(had - has)), FallCause::Quota { share: share.min((1.0 - has).max(0.0)) })
+    });
+    // The kernel samples who is busy: where a limit stops and starts the load in step with that, it may be far off.
+    if let Some((_, quota)) = quota.filter(explains) {
+        return quota;
+    }
+    let others = grown(|host| Some(host.loaded.busy_ns?.saturating_sub(host.loaded.own_ns)));
+    let clock = clocks.filter(|_| clock_fell).map(|(from_hz, to_hz)| {
+        let cause = if is_hot { heat } else { FallCause::Clock { from_hz, to_hz } };
+        (1.0 - to_hz as f64 / from_hz.max(1) as f64, cause)
+    });
+    let found = [
+        grown(|host| host.loaded.steal_ns).map(|(more, share)| (more, FallCause::Steal { share })),
+        others.map(|(more, share)| (more, FallCause::Others { share })),
+        clock,
+    ];
+    let most = found.into_iter().flatten().filter(explains).max_by(|one, other| one.0.total_cmp(&other.0));
+    match most {
+        Some((_, cause)) => cause,
+        // The kernel counts that processors were slowed; a clock that is read now and then need not show it.
+        None if is_slowed => heat,
+        None => FallCause::Unknown,
     }
 }
 
@@ -579,13 +612,16 @@ impl Message for SpeedFell {
             FallCause::Steal { share } => {
                 format!("; from then on the hypervisor took {} % of the time", percent(share))
             }
+            FallCause::Quota { share } => {
+                format!("; from then on a limit on processor time held it back for {} % of the time", percent(share))
+            }
             FallCause::Others { share } => {
                 format!("; from then on other processes took {} % of the time", percent(share))
             }
             FallCause::Clock { from_hz, to_hz } => {
                 format!("; the clock fell from {:.2} to {:.2} GHz", from_hz as f64 / 1e9, to_hz as f64 / 1e9)
             }
-            FallCause::Unknown => "; nothing that the kernel shows changed then".to_owned(),
+            FallCause::Unknown => "; no single thing that the kernel shows explains it".to_owned(),
         };
         format!(
             "The speed of {} fell by {} % after {}, {how}: from {:.0} to {:.0} slices/s{why}.",
@@ -604,6 +640,9 @@ impl Message for SpeedFell {
                 "Size by the speed after the fall. A burstable machine type that has used its credits up behaves so; so does a \
                  host that is shared with others."
                     .to_owned()
+            }
+            FallCause::Quota { .. } => {
+                "See which control group has that limit (`plimsoll doctor`), and whether credits of it run out.".to_owned()
             }
             FallCause::Others { .. } => "See which with `top`, and repeat without them.".to_owned(),
             FallCause::Clock { .. } | FallCause::Unknown => {

@@ -102,6 +102,7 @@ fn a_fall_is_found_with_its_time_and_its_cause() {
         for second in &mut step.intervals[240..] {
             second.counters.operations = Some(3_000);
         }
+        from_second(step, 0, |host| host.thermal_throttles = Some(0));
         from_second(step, 240, change);
         // Of the whole load nothing else is to be found than the fall.
         step.host.as_mut().unwrap().loaded = host::load(600).steps[0].host.as_ref().unwrap().loaded;
@@ -128,6 +129,50 @@ fn a_fall_is_found_with_its_time_and_its_cause() {
     let others = fallen(&|host| host.loaded.own_ns -= host.loaded.own_ns / 4);
     assert_eq!(others.cause, FallCause::Others { share: 0.25 });
     assert_eq!(fallen(&|_| ()).cause, FallCause::Unknown);
+}
+
+#[test]
+fn a_fall_has_the_cause_that_explains_most_of_it_or_none() {
+    let fallen = |change: &dyn Fn(&mut HostStats)| {
+        let mut run = on_cores(host::load(600));
+        let step = &mut run.steps[0];
+        from_second(step, 0, |host| host.throttled = Some(Throttled { periods: 10, ..Throttled::default() }));
+        step.intervals[240..].iter_mut().for_each(|second| second.counters.operations = Some(3_000));
+        from_second(step, 240, change);
+        let fell = SpeedFell::of(&run.steps[0]).unwrap();
+        (fell.cause, fell.sentence())
+    };
+    let others = |host: &mut HostStats, share: f64| {
+        let loaded = &mut host.loaded;
+        loaded.own_ns -= (share * 4e9) as u64;
+    };
+    let stolen = |host: &mut HostStats, share: f64| host.loaded.steal_ns = Some((share * 4e9) as u64);
+    let (cause, _) = fallen(&|host| {
+        others(host, 0.25);
+        stolen(host, 0.03);
+    });
+    assert_eq!(cause, FallCause::Others { share: 0.25 }, "3 % of steal do not explain 25 %");
+    let (cause, words) = fallen(&|host| stolen(host, 0.03));
+    assert!(
+        cause == FallCause::Unknown && words.contains("no single thing that the kernel shows explains it"),
+        "{words}"
+    );
+    let (cause, words) = fallen(&|host| {
+        others(host, 0.25);
+        host.throttled = Some(Throttled { periods: 10, throttled_periods: 10, throttled_ns: 3 * SECOND });
+    });
+    assert_eq!(cause, FallCause::Quota { share: 0.25 }, "what it held back of siblings is not ours: {words}");
+    assert!(words.contains("a limit on processor time held it back for 25.0 % of the time"), "{words}");
+    let (cause, _) = fallen(&|host| {
+        others(host, 0.25);
+        host.throttled = Some(Throttled { periods: 10, throttled_periods: 1, throttled_ns: SECOND / 10 });
+    });
+    assert_eq!(cause, FallCause::Others { share: 0.25 }, "a quota of 2.5 % explains a tenth of it");
+    let (cause, _) = fallen(&|host| {
+        (host.frequency_hz, host.throttled) =
+            (Some(2_250_000_000), Some(Throttled { throttled_ns: 9 * SECOND, ..Throttled::default() }));
+    });
+    assert!(matches!(cause, FallCause::Clock { .. }), "siblings were held back, the load was not: {cause:?}");
 }
 
 #[test]

@@ -6,8 +6,9 @@ use serde::Serialize;
 use super::at_once::{is_of_jobs, levels};
 use super::load_line::Verdicts;
 use super::load_line::judge::{
-    deciding_lateness_ns, ends_too_seldom, fails_too_often, is_crowded, is_generator_busy, leaves_open, outcome,
+    Crowd, crowd, deciding_lateness_ns, ends_too_seldom, fails_too_often, is_generator_busy, leaves_open, outcome,
 };
+use super::load_line::open_line::NOT_SHARED;
 use super::measured::is_one_load;
 use super::opening::{Carried, Claim, at_load, of_lines};
 use super::sending::OUT_OF_QUOTA;
@@ -90,8 +91,8 @@ pub enum Because {
         /// The judged quantile of service times, which the lateness is not in, where that keeps the limit.
         service: Option<QuantileValue>,
     },
-    /// Other programs left the machine no idle processor.
-    Crowded,
+    /// The machine had no idle processor, and not by the load generator.
+    Crowded(Crowd),
     /// The load generator had no processor time left, or was near what it reaches without a device.
     GeneratorBusy,
     /// Nothing of what is judged happened.
@@ -178,7 +179,7 @@ impl RunVerdict {
             Finding::RateNotReached(_) => because(|why| {
                 matches!(
                     why,
-                    Because::FellBehind | Because::SentLate { .. } | Because::Crowded | Because::GeneratorBusy
+                    Because::FellBehind | Because::SentLate { .. } | Because::Crowded(_) | Because::GeneratorBusy
                 )
             }),
             Finding::OperationErrors(_) => {
@@ -297,7 +298,7 @@ impl LimitVerdict {
                 });
                 format!("this machine sent late (p99 {lag_p99}): {value}{service}")
             }
-            Because::Crowded => format!("other programs left this machine no idle processor: {value}"),
+            Because::Crowded(by) => format!("{}: {value}", by.words()),
             Because::GeneratorBusy => format!("the load generator was at its own limit: {value}"),
             Because::Nothing => match &self.target.subject {
                 Some(Subject::Event(event)) => format!("no session waited for `{event}`, limit {limit}"),
@@ -336,7 +337,7 @@ impl Because {
             }
             Self::NotSteady => "it was not steady".to_owned(),
             Self::SentLate { lag_p99, .. } => format!("this machine sent late (p99 {lag_p99})"),
-            Self::Crowded => "other programs left this machine no idle processor".to_owned(),
+            Self::Crowded(by) => by.words(),
             Self::GeneratorBusy => "the load generator was at its own limit".to_owned(),
         })
     }
@@ -355,14 +356,15 @@ pub(super) fn missed_within(
 }
 
 fn by_the_generator(step: &Step, target: &LatencyTarget) -> Because {
-    match deciding_lateness_ns(step, target) {
-        Some(lag) if !is_generator_busy(step) => {
+    match (crowd(step), deciding_lateness_ns(step, target)) {
+        _ if is_generator_busy(step) => Because::GeneratorBusy,
+        (Some(by), _) => Because::Crowded(by),
+        (None, Some(lag)) => {
             let times = Subject::Service(kind_of(target)).times(step).filter(|_| judges_response(target));
             let service = times.and_then(|times| QuantileValue::of(&times, target.quantile));
             Because::SentLate { lag_p99: Nanos(lag), service: service.filter(|value| value.ns <= target.limit) }
         }
-        _ if is_crowded(step) && !is_generator_busy(step) => Because::Crowded,
-        _ => Because::GeneratorBusy,
+        (None, None) => Because::GeneratorBusy,
     }
 }
 
@@ -415,12 +417,13 @@ impl Message for RunVerdict {
             (limit.because, if is_sessions { Vocabulary::Sessions } else { Vocabulary::Requests })
         })?;
         let advice = match (self.answer, because) {
-            (LimitAnswer::NoVerdict, Because::SentLate { .. } | Because::Crowded | Because::GeneratorBusy)
+            (LimitAnswer::NoVerdict, Because::Crowded(Crowd::Hypervisor)) => NOT_SHARED,
+            (LimitAnswer::NoVerdict, Because::SentLate { .. } | Because::Crowded(_) | Because::GeneratorBusy)
                 if self.threads == ThreadsFlag::Quota =>
             {
                 OUT_OF_QUOTA
             }
-            (LimitAnswer::NoVerdict, Because::SentLate { .. } | Because::Crowded | Because::GeneratorBusy) => {
+            (LimitAnswer::NoVerdict, Because::SentLate { .. } | Because::Crowded(_) | Because::GeneratorBusy) => {
                 return Some(format!(
                     "Run it again when nothing else uses this machine{}.",
                     self.threads.or(", or with ")

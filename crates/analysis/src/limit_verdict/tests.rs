@@ -159,10 +159,18 @@ fn a_machine_that_others_use_up_is_no_verdict_on_storage() {
     };
     let sentence = crowded(1_000_000_000);
     assert!(
-        sentence.starts_with("No verdict: other programs left this machine no idle processor: p99 of"),
+        sentence.starts_with("No verdict: other programs or the kernel took this machine's CPUs: p99 of"),
         "{sentence}"
     );
     assert!(crowded(15_000_000_000).starts_with("No: "), "we used it ourselves");
+    let mut step = requests::sweep().steps.swap_remove(3);
+    let cpu = |user_ns, stolen_ns: u64| {
+        let (idle_ns, steal_ns) = (Some(0), Some(stolen_ns).filter(|ns| *ns > 0));
+        Some(model::record::CpuTime { user_ns, idle_ns, steal_ns, ..Default::default() })
+    };
+    (step.host_cpu, step.process_cpu) = (cpu(9_000_000_000, 11_000_000_000), cpu(8_000_000_000, 0));
+    let sentence = opens(&alone(step), &["service:p99=5ms"]);
+    assert!(sentence.starts_with("No verdict: the hypervisor took this machine's CPUs: p99 of"), "{sentence}");
 }
 
 #[test]

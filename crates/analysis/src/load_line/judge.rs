@@ -34,7 +34,7 @@ pub fn judge(step: &Step, target: &LatencyTarget) -> Option<VerdictOutcome> {
     let Some(times) = subject.times(step) else {
         // What never came back has no time, and was not carried all the same.
         return is_lost.then(|| {
-            let is_excused = is_generator_busy(step) || is_crowded(step);
+            let is_excused = is_generator_busy(step) || crowd(step).is_some();
             if is_excused { VerdictOutcome::GeneratorBound } else { VerdictOutcome::Failed }
         });
     };
@@ -136,7 +136,7 @@ pub(crate) fn outcome(workload: Workload, step: &Step, target: &LatencyTarget) -
     let is_met = if is_lost { false } else { target.is_met(workload, step)? };
     Some(match is_met {
         true => VerdictOutcome::Passed,
-        false if is_generator_busy(step) || is_crowded(step) => VerdictOutcome::GeneratorBound,
+        false if is_generator_busy(step) || crowd(step).is_some() => VerdictOutcome::GeneratorBound,
         false => VerdictOutcome::Failed,
     })
 }
@@ -154,14 +154,49 @@ pub(crate) fn is_generator_busy(step: &Step) -> bool {
     GeneratorVerdict::of(step).is_some_and(|verdict| verdict.limited_by == LimitedBy::Generator)
 }
 
-/// Whether other programs left this machine no idle processor: then requests are sent late and answers are seen late, and
+/// What left this machine no idle processor for its load generator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Crowd {
+    /// Other programs, or the kernel's own work.
+    Others,
+    /// The hypervisor, which gave them to other machines.
+    Hypervisor,
+    /// Both together.
+    Both,
+}
+
+impl Crowd {
+    /// Who did it, before `took`.
+    pub(crate) fn who(self) -> &'static str {
+        match self {
+            Self::Others => "other programs or the kernel",
+            Self::Hypervisor => "the hypervisor",
+            Self::Both => "other programs and the hypervisor",
+        }
+    }
+
+    /// What happened, in a clause.
+    pub(crate) fn words(self) -> String {
+        format!("{} took this machine's CPUs", self.who())
+    }
+}
+
+/// What took half of this machine's used processors or more, and left none idle: then requests are sent late and answers are seen late, and
 /// times of either kind are too long. A server on the machine is the target itself.
-pub(crate) fn is_crowded(step: &Step) -> bool {
-    let (Some(host), Some(own)) = (step.host_cpu, step.process_cpu) else { return false };
-    let Some(free) = host.free_ns() else { return false };
-    let all = host.busy_ns() as f64 + free as f64 + host.steal_ns.unwrap_or(0) as f64;
-    let is_full = all > 0.0 && (free as f64) < IDLE * all;
-    is_full && !is_on_server(step) && own.busy_ns() < host.busy_ns() / 2
+pub(crate) fn crowd(step: &Step) -> Option<Crowd> {
+    let (host, own_ns) = (step.host_cpu?, step.process_cpu?.busy_ns());
+    let (busy_ns, stolen_ns, free_ns) = (host.busy_ns(), host.steal_ns.unwrap_or(0), host.free_ns()?);
+    let used_ns = busy_ns.saturating_add(stolen_ns);
+    let all = used_ns as f64 + free_ns as f64;
+    let is_full = all > 0.0 && (free_ns as f64) < IDLE * all;
+    let half_ns = used_ns / 2;
+    let is_taken = is_full && !is_on_server(step) && own_ns < half_ns;
+    is_taken.then(|| match (stolen_ns >= half_ns, busy_ns.saturating_sub(own_ns) >= half_ns) {
+        (true, _) => Crowd::Hypervisor,
+        (false, true) => Crowd::Others,
+        (false, false) => Crowd::Both,
+    })
 }
 
 /// The lateness of the load generator (p99), if it can have decided over the limit: it is its own, it is not small against
@@ -194,7 +229,7 @@ fn exceeds_in_spite(step: &Step, target: &LatencyTarget) -> bool {
 /// sent is in response times only: others that are not `within` the limit miss it by themselves.
 fn is_generator_bound(step: &Step, subject: &Subject, target: &LatencyTarget, within: bool) -> bool {
     let has_lateness = within || matches!(subject, Subject::Response(_));
-    is_generator_busy(step) || is_crowded(step) || (has_lateness && deciding_lateness_ns(step, target).is_some())
+    is_generator_busy(step) || crowd(step).is_some() || (has_lateness && deciding_lateness_ns(step, target).is_some())
 }
 
 /// One figure for each of five rounds of the window; absent where a round has none.

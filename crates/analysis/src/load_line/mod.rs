@@ -26,7 +26,7 @@ use judge::outcome;
 use model::record::{Metric, Run, Step, Workload};
 use model::units::group_thousands;
 
-pub use judge::{judge, judge_all};
+pub use judge::{Crowd, judge, judge_all};
 pub use knee::{Knee, RateKnee, Responds, Scales};
 pub use latency_target::{Judgeable, LatencyTarget, NotJudgeable, QuantileValue, Subject};
 pub use open_line::{OpenLoadLine, RatePoint, Why};

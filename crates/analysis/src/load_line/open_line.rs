@@ -1,7 +1,7 @@
 //! The load line of open loops, as the interval that it lies in.
 
 use super::Verdicts;
-use super::judge::{deciding_lateness_ns, fails_too_often, is_crowded, is_generator_busy, outcome};
+use super::judge::{Crowd, crowd, deciding_lateness_ns, fails_too_often, is_generator_busy, outcome};
 use crate::doubts::hung;
 use crate::message::{list, of_series};
 use crate::{
@@ -64,14 +64,18 @@ pub enum Why {
     GeneratorBound,
     /// The load generator had time, and was woken so late all the same (p99).
     SentLate(Nanos),
-    /// Other programs left this machine no idle processor.
-    Crowded,
+    /// This machine had no idle processor, and not by the load generator.
+    Crowded(Crowd),
 }
+
+/// What helps where the hypervisor took the processors.
+pub(crate) const NOT_SHARED: &str =
+    "Measure when other machines on this host do less, or generate the load on a machine with CPUs of its own.";
 
 impl Why {
     /// Whether it says nothing of the target.
     pub(crate) fn is_of_this_machine(self) -> bool {
-        matches!(self, Self::GeneratorBound | Self::SentLate(_) | Self::Crowded)
+        matches!(self, Self::GeneratorBound | Self::SentLate(_) | Self::Crowded(_))
     }
 }
 
@@ -134,11 +138,11 @@ impl RatePoint {
         let value = value.and_then(|times| QuantileValue::of(&times, target.quantile));
         let within = value.is_some_and(|value| value.ns <= target.limit);
         let why = match outcome {
-            VerdictOutcome::GeneratorBound => match deciding_lateness_ns(step, target) {
+            VerdictOutcome::GeneratorBound => match (crowd(step), deciding_lateness_ns(step, target)) {
                 _ if is_generator_busy(step) => Why::GeneratorBound,
-                _ if is_crowded(step) => Why::Crowded,
-                Some(lag_ns) => Why::SentLate(Nanos(lag_ns)),
-                None => Why::GeneratorBound,
+                (Some(by), _) => Why::Crowded(by),
+                (None, Some(lag_ns)) => Why::SentLate(Nanos(lag_ns)),
+                (None, None) => Why::GeneratorBound,
             },
             VerdictOutcome::Unsteady => Why::NotSteady,
             _ if outcome != VerdictOutcome::Passed
@@ -174,7 +178,7 @@ impl RatePoint {
             Why::NotSteady => format!("it was not steady ({value})"),
             Why::GeneratorBound => "the load generator was the limit".to_owned(),
             Why::SentLate(lag_p99) => format!("this machine sent late (p99 {lag_p99})"),
-            Why::Crowded => "other programs used this machine's CPUs".to_owned(),
+            Why::Crowded(by) => by.words(),
         }
     }
 }
@@ -244,8 +248,11 @@ impl Message for OpenLoadLine {
 
     fn advice(&self) -> Option<String> {
         let advice = match (&self.passing, self.ceiling().map(|point| point.why)) {
-            (_, Some(Why::GeneratorBound)) => "Give the load generator more processors or threads, and search again.",
-            (_, Some(Why::SentLate(_) | Why::Crowded)) => {
+            (_, Some(Why::GeneratorBound)) => {
+                "Give the load generator more processor time or threads, and search again: `plimsoll doctor` names a quota."
+            }
+            (_, Some(Why::Crowded(Crowd::Hypervisor))) => NOT_SHARED,
+            (_, Some(Why::SentLate(_) | Why::Crowded(_))) => {
                 "Stop other programs on this machine, and search again: `plimsoll doctor` names what delays it."
             }
             (_, Some(Why::Errors)) => "Find out what failed; a rate with errors is not sustained.",
@@ -263,8 +270,8 @@ impl Message for OpenLoadLine {
 mod tests {
     use super::super::judge::tests::open;
     use super::*;
-    use crate::analyse;
-    use model::record::{Load, Run, sample};
+    use crate::{Opening, analyse};
+    use model::record::{CpuTime, Load, Run, sample};
 
     fn run(steps: Vec<Step>) -> Run {
         let mut run = sample::sweep(60);
@@ -325,6 +332,29 @@ mod tests {
         let Finding::OpenLoadLine(found) = line(&run(vec![open(1_000, 400), bound])) else { panic!() };
         assert!(found.sentence().contains("at least 1,000 requests/s"), "{}", found.sentence());
         assert!(found.advice().unwrap().contains("load generator") && !found.is_missed());
+    }
+
+    #[test]
+    fn who_took_the_processors_of_this_machine_is_named_and_not_the_load_generator() {
+        let cpu = |user_ns, stolen_ns| {
+            Some(CpuTime { user_ns, idle_ns: Some(0), steal_ns: Some(stolen_ns), ..CpuTime::default() })
+        };
+        let cases = [
+            (20, 0, "other programs or the kernel", "Stop other programs"),
+            (5, 15, "the hypervisor", "CPUs of its own"),
+            (12, 8, "other programs and the hypervisor", "Stop other programs"),
+        ];
+        for (busy, stolen, who, advice) in cases {
+            let mut taken = open(4_000, 3_000);
+            (taken.host_cpu, taken.process_cpu) = (cpu(busy, stolen), cpu(3, 0));
+            let run = run(vec![open(1_000, 400), taken]);
+            let Finding::OpenLoadLine(found) = line(&run) else { panic!() };
+            assert!(found.sentence().contains(&format!("{who} took this machine's CPUs")), "{}", found.sentence());
+            assert!(found.advice().unwrap().contains(advice) && !found.is_missed());
+            let opening = Opening::of(&run, &analyse(&run, &LatencyTarget::default())).sentence();
+            let stopped = format!("stopped by {who}, which took this machine's CPUs: the target may carry more");
+            assert!(opening.contains(&stopped), "{opening}");
+        }
     }
 
     #[test]

@@ -65,6 +65,8 @@ pub struct MappedMix {
     pub write_ns: Option<u64>,
     /// Whether the load generator was the limit.
     pub is_generators: bool,
+    /// Whether the least rate that did not keep the limit was only not steady: requests were not too slow there.
+    pub is_unsteady: bool,
     /// Whether all sessions were busy at the least rate that did not keep the limit: then more of them may move the line.
     pub is_full: bool,
     /// Whether a kind was so rare at the largest rate that kept the limit that only clear misses of it count.
@@ -190,9 +192,9 @@ impl MapAnswer {
         self.mixes.iter().any(|mix| mix.carried_per_s.is_some())
     }
 
-    /// Whether what was measured missed the limit, rather than the load generator.
+    /// Whether what was measured missed the limit, rather than the load generator, or a rate that was not steady.
     pub fn has_missed(&self) -> bool {
-        self.mixes.iter().any(|mix| mix.missed_per_s.is_some() && !mix.is_generators)
+        self.mixes.iter().any(|mix| mix.missed_per_s.is_some() && !mix.is_generators && !mix.is_unsteady)
     }
 
     /// Whether storage became another while it was measured, so that points of different times do not make one line.
@@ -547,6 +549,7 @@ impl MixSearch {
             read_ns: time(of.kinds()[0]),
             write_ns: time(of.kinds()[1]),
             is_generators: self.is_generators(),
+            is_unsteady: self.missed().is_some() && !self.has_failed(),
             is_full: of == MapOf::Operations && self.missed().is_some_and(|per_s| self.is_full(run, per_s)),
             has_few: self.has_few(),
             points: self.points(),

@@ -253,6 +253,7 @@ fn beyond_what_was_not_steady_a_demand_is_not_outside() {
         Judged { outcome: if judged.outcome == Failed { Unsteady } else { judged.outcome }, ..judged }
     });
     let mapping = Mapping::new(&load, 7, points);
+    assert!(mapping.mixes.iter().all(|mix| mix.missed().is_some() && !mix.has_failed()));
     let place = |reads, writes| mapping.line().place([reads, writes]);
     assert!(matches!(place(4_000.0, 1_500.0), MapPlace::Inside { .. }), "{:?}", place(4_000.0, 1_500.0));
     for (reads, writes) in [(9_000.0, 4_000.0), (30_000.0, 30_000.0)] {

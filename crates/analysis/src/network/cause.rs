@@ -2,7 +2,7 @@
 
 use super::{Way, stray};
 use crate::levels::median;
-use model::record::{NetworkEnd, NetworkSide, ProcessorTime};
+use model::record::{NetworkEnd, NetworkSide, ProcessorTime, ThreadTime};
 use model::units::Nanos;
 
 /// Connections that had something to send for less than this share were not stopped by anything below the program.
@@ -14,6 +14,8 @@ const THREAD_FULL: f64 = 0.9;
 /// missing then went to soft interrupts and to other machines on the same host.
 const OTHERS_RAN: f64 = 0.25;
 const THREAD_FULL_BESIDE_OTHERS: f64 = 0.75;
+/// A host whose processors were idle for less than this share of the time had none to spare.
+const FEW_IDLE: f64 = 0.1;
 /// A limit on processor time that kept the process from running for this share of time decides how fast it is.
 const THROTTLED: f64 = 0.1;
 /// A processor that is busy for this share is full, and with this share of interrupts it is so by receiving.
@@ -75,6 +77,8 @@ pub struct NoProcessor {
     pub waiting: f64,
     /// Share of time in which a limit of its control group kept it from running.
     pub throttled: f64,
+    /// Whether other programs, rather than threads of its own process, had the processors of a busy host; absent where that is not clear.
+    pub by_others: Option<bool>,
     /// Busiest processor: its number, its busy share, and the share of interrupts; where it was what is full.
     pub interrupts: Option<(u32, f64, f64)>,
 }
@@ -197,6 +201,7 @@ fn no_processor(end: &NetworkEnd, has_always_work: bool) -> Option<NoProcessor> 
         waiting: share(thread.waiting_ns),
         // The kernel adds up the time of all processors: the busiest thread was held back at most while it did not run.
         throttled: share(end.throttled_ns.unwrap_or(0)).min((1.0 - share(thread.running_ns)).max(0.0)),
+        by_others: had_by_others(end, thread),
         interrupts,
     };
     let beside_others = if has_always_work { 1.0 } else { (found.waiting / OTHERS_RAN).min(1.0) };
@@ -205,9 +210,25 @@ fn no_processor(end: &NetworkEnd, has_always_work: bool) -> Option<NoProcessor> 
     (is_full || found.throttled >= THROTTLED || interrupts.is_some()).then_some(found)
 }
 
+/// Whether others used as much processor time as a thread waited for, or its own process did besides it. A host with idle processors says
+/// nothing of those on which the thread may run, and soft interrupts are nobody's program.
+fn had_by_others(end: &NetworkEnd, thread: ThreadTime) -> Option<bool> {
+    let (host, own_ns) = (end.host_cpu?, end.process_cpu?.busy_ns());
+    let (busy_ns, free_ns) = (host.busy_ns(), host.free_ns()?);
+    let is_busy = free_ns as f64 <= FEW_IDLE * (busy_ns as f64 + free_ns as f64);
+    let in_interrupts = end.processors.iter().fold(0_u64, |sum, one| sum.saturating_add(one.softirq_ns));
+    let others_ns = busy_ns.saturating_sub(own_ns).saturating_sub(in_interrupts);
+    let besides_ns = own_ns.saturating_sub(thread.running_ns);
+    match (others_ns >= thread.waiting_ns, besides_ns >= thread.waiting_ns) {
+        (true, false) if is_busy => Some(true),
+        (false, true) if is_busy => Some(false),
+        _ => None,
+    }
+}
+
 impl NoProcessor {
-    /// Whether others had the processor that it wanted.
-    pub(super) fn is_taken_by_others(&self) -> bool {
+    /// Whether something had the processor that it wanted: other programs, or other threads of its own process.
+    pub(super) fn is_taken(&self) -> bool {
         self.throttled < THROTTLED && self.waiting >= OTHERS_RAN
     }
 

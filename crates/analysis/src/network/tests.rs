@@ -1,5 +1,5 @@
 use model::record::{
-    Histogram, Interval, Load, NetworkEnd, NetworkFacts, OperationStats, Outcome, ProcessorTime, Spread, Step,
+    CpuTime, Histogram, Interval, Load, NetworkEnd, NetworkFacts, OperationStats, Outcome, ProcessorTime, Spread, Step,
     TcpStats, ThreadTime, Workload, sample,
 };
 use std::collections::BTreeMap;
@@ -142,7 +142,7 @@ fn a_thread_that_has_no_more_to_give_is_named_with_its_end() {
     let thread = |running: u64, waiting: u64| ThreadTime { running_ns: running * SECOND, waiting_ns: waiting * SECOND };
     let sender = even().sender(|end| end.busiest_thread = Some(thread(4, 0)));
     let Some(NetworkCause::SenderProcessor(lack)) = sender.cause() else { panic!("{:?}", sender.cause()) };
-    assert!(!lack.is_taken_by_others() && !lack.is_throttled());
+    assert!(!lack.is_taken() && !lack.is_throttled());
     let busy = even().sender(|end| end.busiest_thread = Some(thread(3, 0)));
     assert_eq!(busy.cause(), None);
     // A hypervisor has the rest of the processor that it computes on.
@@ -161,7 +161,24 @@ fn a_thread_that_has_no_more_to_give_is_named_with_its_end() {
     let closes = |tcp: &mut TcpStats| tcp.rwnd_limited_ns = tcp.busy_ns / 2;
     let taken = taken.tcp(closes);
     let Some(NetworkCause::ReceiverProcessor(lack)) = taken.cause() else { panic!("{:?}", taken.cause()) };
-    assert!(lack.is_taken_by_others());
+    assert!(lack.is_taken() && lack.by_others.is_none());
+    let cpu = |user_ns, idle_ns| Some(CpuTime { user_ns, idle_ns, ..CpuTime::default() });
+    let cases = [
+        (3, 0, 0, "Something else uses"),
+        (7, 0, 0, "own threads share"),
+        (3, 4, 0, "See what uses"),
+        (3, 0, 4, "See what uses"),
+    ];
+    for (own_s, idle_s, softirq_s, words) in cases {
+        let taken = even().tcp(closes).receiver(|end| {
+            end.busiest_thread = Some(thread(2, 2));
+            (end.process_cpu, end.host_cpu) = (cpu(own_s * SECOND, None), cpu(8 * SECOND, Some(idle_s * SECOND)));
+            let softirq_ns = softirq_s * SECOND;
+            end.processors = vec![ProcessorTime { softirq_ns, ..ProcessorTime::default() }];
+        });
+        let advice = stops_of(&taken.step)[0].advice();
+        assert!(advice.contains(words), "{advice}");
+    }
     let throttled = even().tcp(closes).receiver(|end| end.throttled_ns = Some(2 * SECOND));
     assert!(matches!(throttled.cause(), Some(NetworkCause::ReceiverProcessor(lack)) if lack.is_throttled()));
     let interrupts = even().receiver(|end| {

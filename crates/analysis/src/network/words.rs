@@ -49,7 +49,7 @@ impl NoProcessor {
             return format!("processor {number} was busy for {busy} of the time, {interrupts} in soft interrupts");
         }
         let running = format!("its busiest thread ran for {} of the time", whole_percent(self.running));
-        if self.is_taken_by_others() {
+        if self.is_taken() {
             format!("{running} and waited for a processor for {}", whole_percent(self.waiting))
         } else {
             running
@@ -63,10 +63,18 @@ impl NoProcessor {
                 "Raise the limit on processor time of the {name}'s control group or container, or put the database elsewhere."
             );
         }
-        if self.is_taken_by_others() {
-            return format!(
-                "Something else uses the {name}'s processors: look at what (top), and try again without it."
-            );
+        if self.is_taken() {
+            return match self.by_others {
+                Some(true) => {
+                    format!(
+                        "Something else uses the {name}'s processors: look at what (top), and try again without it."
+                    )
+                }
+                Some(false) => {
+                    format!("The {name}'s own threads share its processors: use fewer connections, or more processors.")
+                }
+                None => format!("See what uses the {name}'s processors: other programs, or its own threads (top)."),
+            };
         }
         match self.interrupts {
             Some(_) => format!(
@@ -171,7 +179,7 @@ impl NetworkStop {
         }
     }
 
-    fn advice(&self) -> String {
+    pub(super) fn advice(&self) -> String {
         if self.is_one_host {
             return "Both ends share the processors of this host: measure between two hosts.".to_owned();
         }

@@ -235,24 +235,21 @@ impl Opening {
         if let Some(check) = &self.check {
             return check.sentence();
         }
-        if let (Some(reported), None) = (&self.reported, &self.doubt) {
-            return reported.clone();
-        }
-        if !self.is_measured {
+        if !self.is_measured && (self.reported.is_none() || self.doubt.is_some()) {
             return format!("{nothing}{}", self.why_nothing());
         }
         let unreliable =
             self.doubt.as_ref().map_or_else(String::new, |doubt| format!("not reliable ({}): ", doubt.phrase));
         let answer = match (&self.host, &self.carries, &self.calibration) {
+            _ if let Some(reported) = &self.reported => reported.clone(),
             (Some(host), ..) => host.sentence().trim_end_matches('.').to_owned(),
             (_, Some(carried), _) => carried.result(value),
             (_, None, Some(calibration)) => calibrated(calibration).trim_start_matches("Sustains ").to_owned(),
-            (_, None, None) => match (&self.survey, &self.matrix, &self.bulk, &self.reported) {
+            (_, None, None) => match (&self.survey, &self.matrix, &self.bulk) {
                 (Some(survey), ..) => survey.phrase(),
-                (None, Some(matrix), ..) => matrix.phrase(),
-                (None, None, Some(bulk), _) => bulk.phrase(),
-                (None, None, None, Some(reported)) => reported.clone(),
-                (None, None, None, None) => "the sustained load is not known".to_owned(),
+                (None, Some(matrix), _) => matrix.phrase(),
+                (None, None, Some(bulk)) => bulk.phrase(),
+                (None, None, None) => "the sustained load is not known".to_owned(),
             },
         };
         format!("{unreliable}{answer}")
@@ -345,7 +342,7 @@ impl Opening {
 
 impl Confidence {
     /// As it stands in brackets.
-    fn in_brackets(self) -> &'static str {
+    pub(super) fn in_brackets(self) -> &'static str {
         match self {
             Self::Uncertain => "uncertain",
             Self::Likely => "likely",
@@ -612,7 +609,7 @@ impl LimitVerdict {
             }
             Because::NotSteady => Some("it was not steady".to_owned()),
             Because::SentLate { .. } => Some("this machine sent late".to_owned()),
-            Because::Crowded => Some("other programs used this machine's CPUs".to_owned()),
+            Because::Crowded(by) => Some(by.words()),
             Because::GeneratorBusy => Some("the load generator was the limit".to_owned()),
             Because::TooWide => Some("reported in buckets too wide to judge".to_owned()),
             Because::Part => Some("jobs ran at the same time".to_owned()),
@@ -753,43 +750,4 @@ fn headroom(opening: &Opening, limits: &[LimitLine], value: Option<QuantileValue
 
 fn share((value, limit): (Nanos, Nanos)) -> f64 {
     value.0 as f64 / limit.0.max(1) as f64
-}
-
-impl StoppedBy {
-    /// What it is, and what belongs to it.
-    fn in_tile(&self) -> (String, String) {
-        let of = |what: &str, note: String| (what.to_owned(), note);
-        match self {
-            Self::Ceiling(ceiling) => {
-                let sure = ceiling.confidence().map_or_else(String::new, |it| it.in_brackets().to_owned());
-                of(
-                    &number(ceiling.per_s),
-                    format!("{}, {sure}", ceiling_kind(ceiling)).trim_end_matches(", ").to_owned(),
-                )
-            }
-            Self::Caps(limits) => of("two limits", caps(limits)),
-            Self::Sessions(..) | Self::Network(_) => {
-                let words = self.words();
-                let words = words.trim_start_matches("stopped by ");
-                let (value, note) = words.split_once(" (").unwrap_or((words, ""));
-                (value.to_owned(), note.trim_end_matches(')').to_owned())
-            }
-            Self::MostOfTime(..) | Self::MostOfRequests(_) => of("not known", self.words()),
-            Self::LoadGenerator => of("load generator", "not the target".to_owned()),
-            Self::OneHost => of("this host", "there was no network".to_owned()),
-            Self::Latency { .. } => of("latency", self.words().trim_start_matches("stopped by latency, ").to_owned()),
-            Self::Queue => of("queue", "a queue grew at the next rate".to_owned()),
-            Self::Errors => of("errors", "too many operations failed at the next rate".to_owned()),
-            Self::Missed(why) => of("other", why.clone()),
-            Self::Hung(longest) => of("stall", format!("nothing was answered for {longest}")),
-            Self::Unsteady => of("not steady", "at the next rate".to_owned()),
-            Self::Nothing => of("none reached", "the rate still grew".to_owned()),
-        }
-    }
-}
-
-fn ceiling_kind(ceiling: &crate::Ceiling) -> String {
-    let words = at_ceiling(ceiling);
-    let kind = words.split(" at ").next().unwrap_or_default();
-    format!("{}/s: {}", ceiling.what, kind.trim_end_matches(','))
 }

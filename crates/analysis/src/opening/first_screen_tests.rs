@@ -90,6 +90,8 @@ fn advice_never_asks_for_more_of_what_was_stopped() {
     let stopped_by = [
         StoppedBy::Ceiling(ceiling.expect("a sample has a cap")),
         StoppedBy::LoadGenerator,
+        StoppedBy::SentLate(Nanos::millis(3)),
+        StoppedBy::Crowded(crate::Crowd::Hypervisor),
         StoppedBy::Sessions(stops, crate::Vocabulary::Sessions),
         StoppedBy::Latency { what: None, value: None, load: None },
         StoppedBy::Queue,

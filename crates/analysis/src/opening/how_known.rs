@@ -49,9 +49,12 @@ impl Opening {
             StoppedBy::Ceiling(ceiling) => Some(ceiling.how_known()),
             // Steps of several sizes are that experiment.
             StoppedBy::Caps(_) => Some(HowKnown::Tested),
-            StoppedBy::LoadGenerator | StoppedBy::Sessions(..) | StoppedBy::Network(_) | StoppedBy::OneHost => {
-                Some(HowKnown::Seen)
-            }
+            StoppedBy::LoadGenerator
+            | StoppedBy::SentLate(_)
+            | StoppedBy::Crowded(_)
+            | StoppedBy::Sessions(..)
+            | StoppedBy::Network(_)
+            | StoppedBy::OneHost => Some(HowKnown::Seen),
             StoppedBy::MostOfTime(..)
             | StoppedBy::MostOfRequests(_)
             | StoppedBy::Latency { .. }

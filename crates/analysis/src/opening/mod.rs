@@ -28,7 +28,7 @@ use super::{
     Why, at_once, fleet, is_on_server, likeness, measured,
 };
 use crate::message::list;
-use crate::{Failing, FleetFinding, GroupFinding, NotCompleted, PageCacheUse, Severity};
+use crate::{Crowd, Failing, FleetFinding, GroupFinding, NotCompleted, PageCacheUse, Severity};
 use model::record::{Level, Metric, Run, Step};
 use model::units::Nanos;
 
@@ -200,7 +200,6 @@ pub enum Latency {
 
 /// What stopped the load.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "a report has one")]
 pub enum StoppedBy {
     /// A cap, a device or a server, as the ceiling reports.
     Ceiling(Ceiling),
@@ -208,6 +207,10 @@ pub enum StoppedBy {
     Caps(SizeLimits),
     /// The load generator.
     LoadGenerator,
+    /// This machine, which sent so late (p99) though its load generator had time.
+    SentLate(Nanos),
+    /// What took this machine's processors.
+    Crowded(Crowd),
     /// Work of users, or of sessions on a server, by what they spend their time on.
     Sessions(Stops, Vocabulary),
     /// Nothing that is known, since only one load was seen: where most of the time of its work went.
@@ -352,7 +355,7 @@ impl Opening {
             stopped_by: stopped_by
                 .filter(|by| !together.as_ref().is_some_and(|found| is_shared(by, found)))
                 // One load over as many connections shows no end of anything else.
-                .filter(|by| connections.is_none() || matches!(by, StoppedBy::LoadGenerator))
+                .filter(|by| connections.is_none() || by.is_of_this_machine())
                 .or(of_calibration)
                 .or_else(|| survey.as_ref().and_then(|survey| of_survey(run, survey, findings)))
                 .or_else(|| of_network(findings, &bulk.as_ref()?.step).map(StoppedBy::Network)),
@@ -389,7 +392,8 @@ fn of_sessions(run: &Run, findings: &[Finding], carried: &Carried, found: Option
         return Some(stopped(stops));
     }
     let stops = match (&carried.claim, found) {
-        (_, Some(StoppedBy::LoadGenerator | StoppedBy::Caps(_) | StoppedBy::Errors | StoppedBy::Missed(_))) => None,
+        (_, Some(by)) if by.is_of_this_machine() => None,
+        (_, Some(StoppedBy::Caps(_) | StoppedBy::Errors | StoppedBy::Missed(_))) => None,
         (Claim::LessThan { .. }, _) => Stops::of(run, step),
         // What a server fetched from storage still grew, which says nothing of transactions.
         (Claim::Seen | Claim::Steady { .. }, None | Some(StoppedBy::Nothing)) => {
@@ -645,7 +649,9 @@ fn line_ended(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {
                 Why::Errors => StoppedBy::Errors,
                 Why::Hung(longest) => StoppedBy::Hung(longest),
                 Why::NotSteady => StoppedBy::Unsteady,
-                Why::GeneratorBound | Why::SentLate(_) | Why::Crowded => StoppedBy::LoadGenerator,
+                Why::GeneratorBound => StoppedBy::LoadGenerator,
+                Why::SentLate(lag_p99) => StoppedBy::SentLate(lag_p99),
+                Why::Crowded(by) => StoppedBy::Crowded(by),
             })
         }
         _ => None,

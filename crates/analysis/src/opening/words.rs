@@ -247,6 +247,11 @@ impl StoppedBy {
         }
     }
 
+    /// Whether it says nothing of the target.
+    pub(super) fn is_of_this_machine(&self) -> bool {
+        matches!(self, Self::LoadGenerator | Self::SentLate(_) | Self::Crowded(_))
+    }
+
     pub(crate) fn words(&self) -> String {
         match self {
             Self::Ceiling(ceiling) => format!("stopped by {}", at_ceiling(ceiling)),
@@ -260,6 +265,12 @@ impl StoppedBy {
                     .to_owned()
             }
             Self::LoadGenerator => "stopped by the load generator, not by the target".to_owned(),
+            Self::SentLate(lag_p99) => {
+                format!("stopped by this machine, which sent late (p99 {lag_p99}): the target may carry more")
+            }
+            Self::Crowded(by) => {
+                format!("stopped by {}, which took this machine's CPUs: the target may carry more", by.who())
+            }
             Self::Latency { what, value, load } => {
                 let of = what.as_ref().map_or_else(String::new, |what| format!("{what} of "));
                 let value = value.map_or_else(|| "more than that".to_owned(), |value| value.to_string());
@@ -274,6 +285,45 @@ impl StoppedBy {
             Self::Nothing => "no limit was reached".to_owned(),
         }
     }
+
+    /// What it is, and what belongs to it.
+    pub(super) fn in_tile(&self) -> (String, String) {
+        let of = |what: &str, note: String| (what.to_owned(), note);
+        match self {
+            Self::Ceiling(ceiling) => {
+                let sure = ceiling.confidence().map_or_else(String::new, |it| it.in_brackets().to_owned());
+                of(
+                    &number(ceiling.per_s),
+                    format!("{}, {sure}", ceiling_kind(ceiling)).trim_end_matches(", ").to_owned(),
+                )
+            }
+            Self::Caps(limits) => of("two limits", caps(limits)),
+            Self::Sessions(..) | Self::Network(_) => {
+                let words = self.words();
+                let words = words.trim_start_matches("stopped by ");
+                let (value, note) = words.split_once(" (").unwrap_or((words, ""));
+                (value.to_owned(), note.trim_end_matches(')').to_owned())
+            }
+            Self::MostOfTime(..) | Self::MostOfRequests(_) => of("not known", self.words()),
+            Self::LoadGenerator => of("load generator", "not the target".to_owned()),
+            Self::SentLate(lag_p99) => of("this machine", format!("sent late (p99 {lag_p99})")),
+            Self::Crowded(by) => of("this machine", format!("{} took its CPUs", by.who())),
+            Self::OneHost => of("this host", "there was no network".to_owned()),
+            Self::Latency { .. } => of("latency", self.words().trim_start_matches("stopped by latency, ").to_owned()),
+            Self::Queue => of("queue", "a queue grew at the next rate".to_owned()),
+            Self::Errors => of("errors", "too many operations failed at the next rate".to_owned()),
+            Self::Missed(why) => of("other", why.clone()),
+            Self::Hung(longest) => of("stall", format!("nothing was answered for {longest}")),
+            Self::Unsteady => of("not steady", "at the next rate".to_owned()),
+            Self::Nothing => of("none reached", "the rate still grew".to_owned()),
+        }
+    }
+}
+
+fn ceiling_kind(ceiling: &crate::Ceiling) -> String {
+    let words = at_ceiling(ceiling);
+    let kind = words.split(" at ").next().unwrap_or_default();
+    format!("{}/s: {}", ceiling.what, kind.trim_end_matches(','))
 }
 
 pub(crate) fn at_ceiling(ceiling: &Ceiling) -> String {

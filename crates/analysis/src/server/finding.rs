@@ -2,10 +2,13 @@
 
 use super::{LogCheckpoints, Stops};
 use crate::message::list;
-use crate::{Message, Rule, Severity};
+use crate::{Message, Rule, Severity, ThreadsFlag};
 use model::record::Term;
 use model::record::{Run, SessionState};
 use model::units::{Bytes, group_thousands, percent};
+
+/// A thread of the load generator that wanted a processor for this share of the time kept sessions waiting itself.
+const MOSTLY_BUSY: f64 = 0.7;
 
 /// One thing that the counters of servers have to say. Shares are 0 to 1; `steps` are labels.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -54,7 +57,13 @@ pub enum ServerFinding {
     /// What stops the transactions of the largest load.
     Stopped { step: String, stops: Stops },
     /// Sessions had nothing under way.
-    Idle { steps: Vec<String>, share: f64 },
+    Idle {
+        steps: Vec<String>,
+        share: f64,
+        wanted: Option<f64>,
+        #[serde(skip)]
+        threads: ThreadsFlag,
+    },
 }
 
 /// What a server calls that which makes checkpoints.
@@ -244,12 +253,17 @@ impl Message for ServerFinding {
                 settings.join(", ")
             ),
             Self::Stopped { step, stops } => stops.sentence(step),
-            Self::Idle { steps, share } => format!(
-                "Sessions had nothing to do in the server for {} % of the window in {}. That is the way there and \
-                 back, and the wait for a load-generator thread.",
-                percent(*share),
-                list(steps)
-            ),
+            Self::Idle { steps, share, wanted, .. } => {
+                let wanted = wanted.map_or_else(String::new, |share| {
+                    format!(", whose busiest needed a processor for {} % of the time", percent(share))
+                });
+                format!(
+                    "Sessions had nothing to do in the server for {} % of the window in {}. That is the way there and \
+                     back, and the wait for a load-generator thread{wanted}.",
+                    percent(*share),
+                    list(steps)
+                )
+            }
         }
     }
 
@@ -324,6 +338,9 @@ impl Message for ServerFinding {
                 "Set them to the server's safe values before you judge commits, or say that they may be lost."
             }
             Self::Stopped { stops, .. } => return Some(stops.advice()),
+            Self::Idle { wanted: Some(wanted), threads, .. } if *wanted >= MOSTLY_BUSY => {
+                return Some(threads.for_generator());
+            }
             Self::Idle { .. } => {
                 "Load from a machine nearer to the server, or ask for more sessions to make up for it."
             }

@@ -21,7 +21,8 @@ pub use own_report::{Beside, BesideLine, BesideUnit, MAX_AGREEING, Why as Beside
 pub use stops::{Stops, UsedBy};
 
 use super::Finding;
-use crate::{Figures, Vocabulary, measured, sending, traffic, worst};
+use crate::generator::own_wanted_share;
+use crate::{Figures, ThreadsFlag, Vocabulary, measured, sending, traffic, worst};
 use finding::CheckpointTerms;
 use model::record::{Activity, Counters, CpuTime, Metric, Run, ServerFacts, ServerStats, SessionState, Step, Term};
 use model::units::Bytes;
@@ -390,5 +391,6 @@ fn found_in(run: &Run) -> Option<ServerFinding> {
 
 fn idle(run: &Run) -> Option<ServerFinding> {
     let (steps, share) = worst(run, |step| sending::idle(step).filter(|_| is_on_server(step)))?;
-    Some(ServerFinding::Idle { steps, share })
+    let worst = measured(run).find(|step| is_on_server(step) && sending::idle(step) == Some(share))?;
+    Some(ServerFinding::Idle { steps, share, wanted: own_wanted_share(worst), threads: ThreadsFlag::of(run) })
 }

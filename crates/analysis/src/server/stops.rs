@@ -162,7 +162,7 @@ pub enum UsedBy {
     Hypervisor,
     /// Neither of them alone, but both together.
     Both,
-    /// Other programs on the machine, or these besides.
+    /// Other programs on the machine, or the kernel by itself, or these besides.
     Others,
     /// Not the load generator: the server, whose processor time is not known, or other programs.
     Unknown,
@@ -282,7 +282,7 @@ impl Stops {
         match self {
             Self::Processors { by: UsedBy::Others, busy, others: Some(others), .. } => (
                 "processors".to_owned(),
-                Some(format!("{} % busy, {} of that by other programs", percent(*busy), whole(*others))),
+                Some(format!("{} % busy, {} of that by other programs or the kernel", percent(*busy), whole(*others))),
             ),
             Self::Processors { by: UsedBy::Hypervisor, busy, stolen: Some(stolen), .. } => (
                 "processors".to_owned(),
@@ -390,7 +390,9 @@ impl Stops {
             Self::Processors { by: UsedBy::Hypervisor, .. } => {
                 "Use a machine whose processors are not shared with others (dedicated vCPUs).".to_owned()
             }
-            Self::Processors { by: UsedBy::Others, .. } => "End what else is working on this machine.".to_owned(),
+            Self::Processors { by: UsedBy::Others, .. } => {
+                "See what else works on this machine (`top`), and end it, or use more processors.".to_owned()
+            }
             Self::Processors { by: UsedBy::Unknown, .. } => {
                 "See who uses them: the server, if it runs on this machine, or other programs.".to_owned()
             }

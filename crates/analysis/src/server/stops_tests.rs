@@ -208,8 +208,11 @@ fn other_programs_that_used_much_are_named_before_the_server_that_used_more() {
         (step.servers[0].cpu, step.process_cpu) = (Some(cpu(0.55)), Some(cpu(0.1)));
     });
     let words = stops(&run).unwrap().words();
-    assert_eq!(words, "processors (100.0 % busy, 35 % of that by other programs)");
-    assert_eq!(stops(&run).unwrap().advice(), "End what else is working on this machine.");
+    assert_eq!(words, "processors (100.0 % busy, 35 % of that by other programs or the kernel)");
+    assert_eq!(
+        stops(&run).unwrap().advice(),
+        "See what else works on this machine (`top`), and end it, or use more processors."
+    );
     let mut unseen = run.clone();
     unseen.steps[2].servers[0].cpu = None;
     assert_eq!(

@@ -444,6 +444,13 @@ fn time_between_batches_is_not_blamed_on_processors() {
     let found = analyse_asked(&run, None);
     assert!(found.iter().any(|finding| matches!(finding, Finding::Server(ServerFinding::Idle { .. }))), "{found:#?}");
     assert!(!found.iter().any(|finding| matches!(finding, Finding::WaitedForProcessor(_))));
+    let mut advice = |busiest_share| {
+        run.steps[2].generator.as_mut().unwrap().busiest_share = busiest_share;
+        let found = server_findings(&run).into_iter();
+        found.filter(|found| matches!(found, ServerFinding::Idle { .. })).find_map(|idle| idle.advice()).unwrap()
+    };
+    assert!(advice(0.2).contains("nearer to the server"));
+    assert!(advice(0.8).contains("Give the load generator more threads"), "its own thread had no time for them");
 }
 
 #[test]
@@ -565,7 +572,7 @@ fn every_finding_ends_as_a_sentence() {
             state: SessionState::Lock,
             log: "WAL".to_owned(),
         },
-        ServerFinding::Idle { steps: steps(), share: 0.2 },
+        ServerFinding::Idle { steps: steps(), share: 0.2, wanted: Some(0.1), threads: ThreadsFlag::Absent },
         ServerFinding::Stopped {
             step: "u8".to_owned(),
             stops: Stops::Processors { busy: 0.99, by: UsedBy::Others, others: Some(0.4), stolen: None },

@@ -17,13 +17,13 @@ use model::units::Nanos;
 #[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StallCause {
-    /// Nothing of this program ran although CPUs were free: it, its control group, or the whole virtual machine was stopped.
+    /// Nothing of this program ran although CPUs were free, and memory was not seen to be short: it, its control group, or the whole virtual machine was stopped.
     Stopped,
     /// The CPU quota of the control group stopped the threads of the load.
     Quota,
     /// The hypervisor took the CPUs.
     Stolen,
-    /// Threads of the load were ready to run, and other programs had the CPUs.
+    /// Threads of the load were ready to run, and no CPU was idle: other programs, or the load itself, had them.
     Processors,
     /// Tasks waited for memory.
     Memory,
@@ -294,7 +294,6 @@ impl<'a> About<'a> {
             None => self.states(span, wanted),
         };
         not_running
-            .or_else(|| self.memory(&around))
             .or_else(|| self.retransmission(&around, sessions))
             .or_else(|| self.silent_server(span))
             .or_else(|| self.silent(&around))
@@ -316,7 +315,8 @@ impl<'a> About<'a> {
         // stopped a thread, so that one that waited little was not stopped.
         let waited_us = around.sum(|moment| moment.waited_us);
         let may_be_stopped = waited_us.is_none_or(|waited_us| waited_us >= 0.25 * around.span_us);
-        let throttled = around.covers(|moment| moment.throttled_us, COVERS_COUNTED, self.usual.throttled_us);
+        let of_ours = |moment: &Moment| Some(moment.throttled_us?.min(moment.waited_us.unwrap_or(u64::MAX)));
+        let throttled = around.covers(of_ours, COVERS_COUNTED, self.usual.throttled_us);
         if let Some(time) = throttled.filter(|_| may_be_stopped) {
             return blame(StallCause::Quota, format!("the quota stopped threads for {time} in all"));
         }
@@ -329,6 +329,14 @@ impl<'a> About<'a> {
                 StallCause::Processors,
                 format!("a thread of the load was ready and got no CPU for {time}, and no CPU was idle"),
             );
+        }
+        // A thread that waits for memory is late as well, and waits for no CPU.
+        if let Some(memory) = self.memory(around).filter(|_| self.waited(around).is_none()) {
+            return Some(memory);
+        }
+        let is_short_of_memory = around.sum(|moment| moment.memory_stall_us);
+        if is_short_of_memory.is_some_and(|us| us >= COVERS_COUNTED * around.seen_us) {
+            return None;
         }
         // A thread that comes before all others was late, too, and the kernel counts no wait for a CPU.
         let late = around.covers(|moment| Some(moment.overslept_us), COVERS, Some(0.0))?;

@@ -59,6 +59,12 @@ fn each_cause_is_found_by_what_the_system_did() {
     let hogs = |moment: &mut Moment| (moment.waited_us, moment.idle_us) = (Some(60_000), Some(0));
     assert_eq!(cause(hogs), Some(StallCause::Processors));
     assert_eq!(cause(|moment| moment.memory_stall_us = Some(30_000)), Some(StallCause::Memory));
+    let reclaims = |moment: &mut Moment| {
+        silent(moment);
+        (moment.overslept_us, moment.waited_us) = (moment.length_us, Some(0));
+        moment.memory_stall_us = Some(30_000);
+    };
+    assert_eq!(cause(reclaims), Some(StallCause::Memory), "who waits for memory does not run either");
     assert_eq!(cause(silent), Some(StallCause::DeviceSilent));
     let frozen = |moment: &mut Moment| {
         silent(moment);

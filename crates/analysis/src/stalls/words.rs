@@ -15,7 +15,7 @@ impl StallCause {
             Self::Stopped => "the program or the machine was stopped".to_owned(),
             Self::Quota => "a CPU quota stopped the load generator".to_owned(),
             Self::Stolen => "the hypervisor took the CPUs".to_owned(),
-            Self::Processors => "other programs had the CPUs".to_owned(),
+            Self::Processors => "no CPU was free for the load generator".to_owned(),
             Self::Memory => "memory was short".to_owned(),
             Self::Retransmission => "packets were lost on the network".to_owned(),
             Self::ServerSilent => "the server answered nothing".to_owned(),
@@ -39,7 +39,9 @@ impl StallCause {
             }
             Self::Quota => "Raise the CPU quota of the load generator's control group, and repeat.",
             Self::Stolen => "Ask for CPUs that are not shared, and repeat.",
-            Self::Processors => "Repeat without the other programs, or with the load generator on CPUs of its own.",
+            Self::Processors => {
+                "See what had them at these times (`top`): other programs, or too many threads of the load. Repeat without that."
+            }
             Self::Memory => "Leave more memory free: a smaller cache, or a larger machine.",
             Self::Retransmission => "Look for full queues, policers and bad links on the way to the server.",
             Self::ServerSilent => "Look whether the server was stopped, had no CPUs, or was out of reach at that time.",

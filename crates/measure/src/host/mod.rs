@@ -4,9 +4,10 @@
 mod sensors;
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
-use super::os::{Quota, Root, mounts, proc, ticks_per_second};
-use model::record::{HostStats, ProcessorStats, ProcessorTimes, Throttled};
+use super::os::{Quota, Root, Throttling, mounts, proc, ticks_per_second};
+use model::record::{HostStats, ProcessorStats, ProcessorTimes};
 
 /// What is read of the machine.
 #[derive(Debug)]
@@ -24,8 +25,9 @@ pub struct HostReading {
     instant_ns: u64,
     /// Busy and stolen time of each processor that is looked at.
     processors: BTreeMap<u32, (u64, Option<u64>)>,
-    quota_processors: Option<f64>,
-    throttled: Option<Throttled>,
+    /// The smallest limit, and the group that has it.
+    smallest: Option<(f64, PathBuf)>,
+    throttled: Throttling,
     thermal_throttles: Option<u64>,
     frequency_hz: Option<u64>,
     temperature_celsius: Option<f64>,
@@ -48,7 +50,7 @@ impl HostProbe {
 
     /// Processors that the control groups around this process leave it, where one limits it.
     pub fn quota_processors(&self) -> Option<f64> {
-        self.quota.processors(&self.root)
+        self.quota.smallest(&self.root).map(|(processors, _)| processors)
     }
 
     /// Reads everything. Takes some tenths of a millisecond, and more on a machine with many processors.
@@ -62,7 +64,7 @@ impl HostProbe {
         HostReading {
             instant_ns,
             processors: self.processors.iter().filter_map(times).collect(),
-            quota_processors: self.quota.processors(root),
+            smallest: self.quota.smallest(root).map(|(processors, group)| (processors, group.to_owned())),
             throttled: self.quota.throttled(root),
             thermal_throttles: sensors::throttles(root, &self.processors),
             frequency_hz: sensors::frequency_hz(root, &self.processors),
@@ -87,14 +89,17 @@ impl HostReading {
         let mut loaded = ProcessorTimes::NOTHING;
         processors.iter().for_each(|processor| loaded.add(&processor.times));
         let counted = |later: Option<u64>, earlier: Option<u64>| later?.checked_sub(earlier?);
-        let throttled = self.throttled.zip(earlier.throttled).and_then(|(later, earlier)| later.since(&earlier));
+        let most = self.throttled.most_since(&earlier.throttled);
+        // Where another group was held back, the smallest limit is not what did it.
+        let is_smallest = |group: &Path| most.is_none_or(|(held, of)| held == group || of.throttled_periods == 0);
+        let quota_processors = self.smallest.as_ref().filter(|(_, group)| is_smallest(group)).map(|(limit, _)| *limit);
         HostStats {
             elapsed_ns: self.instant_ns.saturating_sub(earlier.instant_ns),
             work: BTreeMap::new(),
             loaded,
             processors,
-            quota_processors: self.quota_processors,
-            throttled,
+            quota_processors,
+            throttled: most.map(|(_, held)| held),
             thermal_throttles: counted(self.thermal_throttles, earlier.thermal_throttles),
             frequency_hz: self.frequency_hz,
             temperature_celsius: self.temperature_celsius,
@@ -127,6 +132,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use model::record::Throttled;
 
     fn put(directory: &Path, path: &str, text: &str) {
         let path = directory.join(path);

@@ -68,7 +68,7 @@ pub struct Snapshot {
     instant_ns: u64,
     process_cpu: Option<CpuTime>,
     host_cpu: Option<CpuTime>,
-    throttled: Option<Throttled>,
+    throttled: Throttling,
     process_io: Option<ProcessIo>,
     peak_memory_bytes: Option<u64>,
     devices: Vec<(String, proc::DiskCounts)>,
@@ -113,7 +113,7 @@ impl Snapshot {
         Difference {
             process_cpu: both(&earlier.process_cpu, &self.process_cpu, proc::cpu_between),
             host_cpu: both(&earlier.host_cpu, &self.host_cpu, proc::cpu_between),
-            throttled: both(&earlier.throttled, &self.throttled, |earlier, later| later.since(earlier)),
+            throttled: self.throttled.since(&earlier.throttled),
             process_io: both(&earlier.process_io, &self.process_io, proc::io_between),
             devices: self.devices_since(earlier).unwrap_or_default(),
             peak_memory_bytes: self.peak_memory_bytes,
@@ -285,43 +285,78 @@ impl Quota {
         Self(found.iter().flat_map(levels).collect())
     }
 
-    /// The smallest limit, in processors.
-    pub(crate) fn processors(&self, root: &Root) -> Option<f64> {
-        self.binding(root).map(|(processors, ..)| processors)
+    /// The smallest limit, in processors, and the group that has it.
+    pub(crate) fn smallest(&self, root: &Root) -> Option<(f64, &Path)> {
+        let limits = self
+            .0
+            .iter()
+            .filter_map(|(version, directory)| Some((limit_of(root, *version, directory)?, directory.as_path())));
+        limits.min_by(|one, other| one.0.total_cmp(&other.0))
     }
 
-    /// What the smallest limit did; where there is none, what the innermost group that counts at all says.
-    pub fn throttled(&self, root: &Root) -> Option<Throttled> {
-        let (version, directory) = self.counting(root)?;
-        throttled(version, &root.text(directory.join("cpu.stat"))?)
+    /// What the limits have done until now. A group that many share may be held back though its limit is not the smallest.
+    pub fn throttled(&self, root: &Root) -> Throttling {
+        Throttling::read(&self.0, |path| root.text(path))
     }
 
-    /// The group that [`Self::throttled`] reads.
-    fn counting(&self, root: &Root) -> Option<(Version, PathBuf)> {
-        match self.binding(root) {
-            Some((_, version, directory)) => Some((version, directory.to_owned())),
-            None => {
-                // The root has such a file of version 2, too, in which nothing is counted.
-                let counts = |(version, directory): &&(Version, PathBuf)| {
-                    root.text(directory.join("cpu.stat")).is_some_and(|text| throttled(*version, &text).is_some())
-                };
-                self.0.iter().find(counts).cloned()
-            }
+    /// Those groups that have a limit; where none has, the innermost that counts at all.
+    fn counting(&self, root: &Root) -> Vec<(Version, PathBuf)> {
+        let of = |is_wanted: &dyn Fn(&(Version, PathBuf)) -> bool| -> Vec<_> {
+            self.0.iter().filter(|group| is_wanted(group)).cloned().collect()
+        };
+        let limited = of(&|(version, directory)| limit_of(root, *version, directory).is_some());
+        if !limited.is_empty() {
+            return limited;
         }
+        // The root has such a file of version 2, too, in which nothing is counted.
+        let counting = of(&|(version, directory)| {
+            root.text(directory.join("cpu.stat")).is_some_and(|text| throttled(*version, &text).is_some())
+        });
+        counting.into_iter().take(1).collect()
+    }
+}
+
+/// What limits on processor time have done to the control groups around a process until now, each by its own count, the innermost first.
+/// Only the difference of two means something.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Throttling(Vec<(PathBuf, Throttled)>);
+
+impl Throttling {
+    fn read(groups: &[(Version, PathBuf)], mut text: impl FnMut(&Path) -> Option<String>) -> Self {
+        let count = |(version, directory): &(Version, PathBuf)| {
+            Some((directory.clone(), throttled(*version, &text(&directory.join("cpu.stat"))?)?))
+        };
+        Self(groups.iter().filter_map(count).collect())
     }
 
-    fn binding(&self, root: &Root) -> Option<(f64, Version, &Path)> {
-        let limits = self.0.iter().filter_map(|(version, directory)| {
-            let processors = match version {
-                Version::Two => of_max(&root.value(directory.join("cpu.max"))?)?,
-                Version::One => {
-                    let quota: f64 = root.number(directory.join("cpu.cfs_quota_us"))?;
-                    ratio(quota, root.number(directory.join("cpu.cfs_period_us"))?)?
-                }
-            };
-            Some((processors, *version, directory.as_path()))
-        });
-        limits.min_by(|a, b| a.0.total_cmp(&b.0))
+    /// What happened since `earlier` to the group that was held back in most of its periods; `None` where none counts that. Time is summed
+    /// over processors, so that a large group has much of it.
+    pub fn since(&self, earlier: &Self) -> Option<Throttled> {
+        self.most_since(earlier).map(|(_, held)| held)
+    }
+
+    /// The same with the directory of that group.
+    pub(crate) fn most_since(&self, earlier: &Self) -> Option<(&Path, Throttled)> {
+        let since = |(directory, later): &'_ (PathBuf, Throttled)| {
+            let (_, before) = earlier.0.iter().find(|(known, _)| known == directory)?;
+            later.since(before)
+        };
+        let share = |held: &Throttled| held.throttled_periods as f64 / held.periods.max(1) as f64;
+        let groups = self.0.iter().filter_map(|group| Some((group.0.as_path(), since(group)?)));
+        groups.max_by(|(_, one), (_, other)| {
+            share(one).total_cmp(&share(other)).then(one.throttled_ns.cmp(&other.throttled_ns))
+        })
+    }
+}
+
+/// The limit of a group, in processors.
+fn limit_of(root: &Root, version: Version, directory: &Path) -> Option<f64> {
+    match version {
+        Version::Two => of_max(&root.value(directory.join("cpu.max"))?),
+        Version::One => {
+            let quota: f64 = root.number(directory.join("cpu.cfs_quota_us"))?;
+            ratio(quota, root.number(directory.join("cpu.cfs_period_us"))?)
+        }
     }
 }
 
@@ -481,7 +516,7 @@ mod tests {
         let mounts = parse("1 0 0:26 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n");
         put("/proc/self/cgroup", "3:cpu,cpuacct:/a/b\n0::/\n");
         let quota = Quota::of(&root, &mounts, "self");
-        assert_eq!((quota.processors(&root), quota.throttled(&root)), (None, None));
+        assert_eq!((quota.smallest(&root), quota.throttled(&root)), (None, Throttling::default()));
         put("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
         put("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
         put("/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "150000\n");
@@ -489,9 +524,19 @@ mod tests {
         put("/sys/fs/cgroup/cpu/a/cpu.stat", "nr_periods 4\nnr_throttled 3\nthrottled_time 200\nwait_sum 1\n");
         put("/sys/fs/cgroup/cpu/a/b/cpu.cfs_quota_us", "200000\n");
         put("/sys/fs/cgroup/cpu/a/b/cpu.cfs_period_us", "100000\n");
-        assert_eq!(quota.processors(&root), Some(1.5));
-        let seen = Throttled { periods: 4, throttled_periods: 3, throttled_ns: 200 };
-        assert_eq!(quota.throttled(&root), Some(seen));
+        assert_eq!(quota.smallest(&root), Some((1.5, Path::new("/sys/fs/cgroup/cpu/a"))));
+        let counts = |periods, throttled_periods, throttled_ns| Throttled { periods, throttled_periods, throttled_ns };
+        let earlier = quota.throttled(&root);
+        put("/sys/fs/cgroup/cpu/a/cpu.stat", "nr_periods 9\nnr_throttled 7\nthrottled_time 900\nwait_sum 1\n");
+        put("/sys/fs/cgroup/cpu/a/b/cpu.stat", "nr_periods 9\nnr_throttled 9\nthrottled_time 999\nwait_sum 1\n");
+        assert_eq!(quota.throttled(&root).since(&earlier), Some(counts(5, 4, 700)), "b did not count before");
+        // A limit that is not the smallest may be used up, and a large group that is held back now and then has more time of it.
+        let earlier = quota.throttled(&root);
+        put("/sys/fs/cgroup/cpu/a/b/cpu.stat", "nr_periods 12\nnr_throttled 11\nthrottled_time 1500\nwait_sum 1\n");
+        put("/sys/fs/cgroup/cpu/a/cpu.stat", "nr_periods 109\nnr_throttled 12\nthrottled_time 99900\nwait_sum 1\n");
+        assert_eq!(quota.throttled(&root).since(&earlier), Some(counts(3, 2, 501)));
+        put("/sys/fs/cgroup/cpu/a/b/cpu.cfs_quota_us", "-1\n");
+        assert_eq!(quota.counting(&root), [(Version::One, PathBuf::from("/sys/fs/cgroup/cpu/a"))]);
         for text in ["max 100000", "50000", "x y", "0 100000", "50000 0"] {
             assert_eq!(of_max(text), None, "{text}");
         }

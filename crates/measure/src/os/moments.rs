@@ -1,17 +1,17 @@
 //! What the system does in spans of 50 ms: short enough to say what happened while an operation was slow.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::cgroup::Version;
-use super::{KeptFiles, Quota, Root, kernel, mounts, proc};
+use super::{KeptFiles, Quota, Root, Throttling, kernel, mounts, proc};
 use model::record::Moment;
 
 /// A moment is at least this long. Reading takes a fifth of a millisecond, four thousandths of that.
 pub const MOMENT_NS: u64 = 50_000_000;
 /// Most threads that are looked at, so that a load of thousands does not make a moment longer.
 const MAX_THREADS: usize = 64;
-/// After so many looks it is looked up again which group has the smallest quota, for it may be set at any time.
+/// After so many looks it is looked up again which groups have a quota, for it may be set at any time.
 const LOOKS_PER_QUOTA: u32 = 20;
 
 /// Counters at one instant; absent where they cannot be read.
@@ -20,8 +20,7 @@ struct Reading {
     devices: BTreeMap<String, proc::DiskCounts>,
     own_bytes: Option<u64>,
     waited_ns: BTreeMap<i32, u64>,
-    /// With the directory of the control group that counts it.
-    throttled_ns: Option<(PathBuf, u64)>,
+    throttled: Throttling,
     /// Time stolen from a CPU on average, and time of all CPUs without work.
     cpu: Option<(Option<u64>, Option<u64>)>,
     memory_stall_us: Option<u64>,
@@ -35,8 +34,8 @@ pub struct MomentWatch {
     root: Root,
     devices: Vec<String>,
     quota: Quota,
-    /// The group whose quota binds, and how many looks ago that was found out.
-    counting: Option<(Version, PathBuf)>,
+    /// The groups that have a quota, and how many looks ago that was found out.
+    counting: Vec<(Version, PathBuf)>,
     looks: u32,
     ticks_per_second: Option<u64>,
     last: Option<(u64, Reading)>,
@@ -52,7 +51,7 @@ impl MomentWatch {
             root,
             devices,
             quota,
-            counting: None,
+            counting: Vec::new(),
             looks: 0,
             ticks_per_second,
             last: None,
@@ -98,10 +97,7 @@ impl MomentWatch {
                 let io = proc::process_io(&text)?;
                 io.read_bytes.checked_add(io.write_bytes)
             }),
-            throttled_ns: counting.as_ref().and_then(|(version, directory)| {
-                let text = text(directory.join("cpu.stat").to_str()?)?;
-                Some((directory.clone(), super::throttled(*version, &text)?.throttled_ns))
-            }),
+            throttled: Throttling::read(counting, |path: &Path| text(path.to_str()?)),
             cpu: ticks_per_second.and_then(|ticks| {
                 let text = text("/proc/stat")?;
                 let cpu = proc::host_cpu(&text, ticks)?;
@@ -147,10 +143,7 @@ impl Reading {
                 .filter(|_| self.devices.len() == 1)
                 .map(|(all, own)| all.saturating_sub(own)),
             waited_us: waited_ns.and_then(|all| all.into_iter().max()).map(|ns| ns / 1_000),
-            throttled_us: self.throttled_ns.as_ref().zip(before.throttled_ns.as_ref()).and_then(|(now, before)| {
-                let is_same = now.0 == before.0;
-                Some(now.1.checked_sub(before.1).filter(|_| is_same)? / 1_000)
-            }),
+            throttled_us: self.throttled.since(&before.throttled).map(|held| held.throttled_ns / 1_000),
             stolen_us: cpu.and_then(|(now, before)| difference(now.0, before.0)).map(|ns| ns / 1_000),
             idle_us: cpu.and_then(|(now, before)| difference(now.1, before.1)).map(|ns| ns / 1_000),
             memory_stall_us: difference(self.memory_stall_us, before.memory_stall_us),

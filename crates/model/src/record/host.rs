@@ -102,11 +102,11 @@ impl Throttled {
 impl ProcessorTimes {
     /// Adds another processor's, or those of another time. What one of them does not know is unknown of both.
     pub fn add(&mut self, other: &Self) {
-        let both = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
+        let both = |a: Option<u64>, b: Option<u64>| a?.checked_add(b?);
         self.busy_ns = both(self.busy_ns, other.busy_ns);
         self.steal_ns = both(self.steal_ns, other.steal_ns);
-        self.own_ns += other.own_ns;
-        self.operations += other.operations;
+        self.own_ns = self.own_ns.saturating_add(other.own_ns);
+        self.operations = self.operations.saturating_add(other.operations);
     }
 
     /// Nothing, of which all is known.
@@ -122,9 +122,10 @@ impl HostStats {
         self.frequency_hz = self.frequency_hz.zip(other.frequency_hz).map(|(mine, theirs)| {
             ((weighed(mine, self.elapsed_ns) + weighed(theirs, other.elapsed_ns)) / all_ns) as u64
         });
-        self.elapsed_ns += other.elapsed_ns;
+        self.elapsed_ns = self.elapsed_ns.saturating_add(other.elapsed_ns);
         for (kind, units) in &other.work {
-            *self.work.entry(kind.clone()).or_default() += units;
+            let sum = self.work.entry(kind.clone()).or_default();
+            *sum = sum.saturating_add(*units);
         }
         self.loaded.add(&other.loaded);
         for more in &other.processors {
@@ -138,7 +139,7 @@ impl HostStats {
             both.add(&theirs);
             both
         });
-        let both = |mine: Option<u64>, theirs: Option<u64>| Some(mine? + theirs?);
+        let both = |mine: Option<u64>, theirs: Option<u64>| mine?.checked_add(theirs?);
         self.thermal_throttles = both(self.thermal_throttles, other.thermal_throttles);
         self.temperature_celsius =
             self.temperature_celsius.into_iter().chain(other.temperature_celsius).reduce(f64::max);

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use measure::os::proc::{self, ProcessStat};
-use measure::os::{KeptFiles, Quota, Root, mounts, ticks_per_second};
-use model::record::{CpuTime, ServerStats, Throttled};
+use measure::os::{KeptFiles, Quota, Root, Throttling, mounts, ticks_per_second};
+use model::record::{CpuTime, ServerStats};
 
 /// Processor time of all of these processes, each with that of its children that have ended.
 pub(crate) fn processor_time<'a>(stats: impl Iterator<Item = &'a ProcessStat>, ticks_per_s: u128) -> Option<CpuTime> {
@@ -27,7 +27,7 @@ pub(crate) struct ThreadsReading {
     /// Of each thread, by its number.
     delays_ns: BTreeMap<u32, u64>,
     /// What a quota has done to it, where there is one.
-    throttled: Option<Throttled>,
+    throttled: Throttling,
 }
 
 impl ThreadsReading {
@@ -44,7 +44,7 @@ impl ThreadsReading {
         };
         stats.cpu = proc::cpu_between(&earlier.cpu, &self.cpu);
         stats.run_delay_ns = (!self.delays_ns.is_empty()).then(|| self.delays_ns.iter().map(since).sum());
-        stats.throttled = self.throttled.zip(earlier.throttled).and_then(|(later, earlier)| later.since(&earlier));
+        stats.throttled = self.throttled.since(&earlier.throttled);
     }
 }
 

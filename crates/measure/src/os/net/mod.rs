@@ -20,7 +20,7 @@ use processors::Threads;
 
 use super::kernel::{process_cpu, ticks_per_second};
 use super::tcp::{SocketFacts, TcpInfo, path_mtu, unread_bytes};
-use super::{Quota, Root, mounts, proc};
+use super::{Quota, Root, Throttling, mounts, proc};
 use model::record::{NetworkEnd, NetworkFacts, NetworkSide, TcpStats};
 
 /// Settings of the kernel that decide how much a connection may have on its way.
@@ -68,6 +68,8 @@ pub struct EndWatch {
     flows: Vec<Flow>,
     threads: Threads,
     quota: Quota,
+    /// What limits had done when it began.
+    throttled: Throttling,
     /// What was counted when it began.
     begin: NetworkEnd,
     /// What connections came to.
@@ -99,6 +101,7 @@ impl EndWatch {
             ..NetworkFacts::default()
         };
         let quota = Quota::of(&root, &mounts::all(&root), "self");
+        let throttled = quota.throttled(&root);
         let mut watch = Self {
             root,
             begun_ns: instant_ns,
@@ -106,6 +109,7 @@ impl EndWatch {
             interface,
             flows: Vec::new(),
             threads: Threads::named(threads),
+            throttled,
             quota,
             begin: NetworkEnd { side, node: node.into(), ..NetworkEnd::default() },
             tcp: TcpStats::default(),
@@ -158,8 +162,9 @@ impl EndWatch {
     /// itself counted by now. The least and the most of what levels were seen are those since the reading before.
     pub fn read(&mut self, instant_ns: u64, sent_bytes: Option<u64>, received_bytes: Option<u64>) -> NetworkEnd {
         self.look();
-        let NetworkEnd { counters, process_cpu, host_cpu, busiest_thread, throttled_ns, processors, .. } =
+        let NetworkEnd { counters, process_cpu, host_cpu, busiest_thread, processors, .. } =
             self.counted(instant_ns).since(&self.begin);
+        let throttled = self.quota.throttled(&self.root).since(&self.throttled);
         let end = NetworkEnd {
             side: self.begin.side,
             node: self.begin.node.clone(),
@@ -172,7 +177,7 @@ impl EndWatch {
             process_cpu,
             host_cpu,
             busiest_thread,
-            throttled_ns,
+            throttled_ns: throttled.map(|held| held.throttled_ns),
             processors,
             facts: Some(self.facts.clone()),
         };
@@ -196,7 +201,6 @@ impl EndWatch {
             process_cpu: process_cpu(),
             host_cpu: ticks.and_then(|ticks| proc::host_cpu(&stat, ticks)),
             busiest_thread: self.threads.read(&self.root),
-            throttled_ns: self.quota.throttled(&self.root).map(|throttled| throttled.throttled_ns),
             processors: ticks.map_or_else(Vec::new, |ticks| processors::all(&stat, ticks)),
             ..NetworkEnd::default()
         }

@@ -7,7 +7,7 @@ use super::super::LocalServer;
 use crate::monitor::process::{delay_ns, processor_time};
 use measure::os::mounts::{self, ResolvedPath};
 use measure::os::proc::{self, ProcessReads, ProcessStat};
-use measure::os::{KeptFiles, Quota, Root, ticks_per_second};
+use measure::os::{KeptFiles, Quota, Root, Throttling, ticks_per_second};
 use model::record::{CpuTime, Throttled};
 
 /// How often processes are read again because one of them ended meanwhile.
@@ -33,7 +33,7 @@ pub(super) struct ProcessReading {
     postmaster: Option<ProcessReads>,
     children: BTreeMap<ProcessId, Child>,
     /// What a quota has done to them, where there is one.
-    throttled: Option<Throttled>,
+    throttled: Throttling,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl ProcessReading {
 
     /// What a quota did to them since `earlier`.
     pub(super) fn throttled_since(&self, earlier: &Self) -> Option<Throttled> {
-        self.throttled?.since(&earlier.throttled?)
+        self.throttled.since(&earlier.throttled)
     }
 
     /// What the load's sessions read since `earlier`. Of sessions that ended, the postmaster holds what they had read; it holds
