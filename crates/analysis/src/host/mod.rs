@@ -570,7 +570,7 @@ fn cause(step: &Step, fell: f64, (before, after): (&[&Interval], &[&Interval])) 
         (later - earlier >= GREW).then_some((of_fall(later - earlier), later))
     };
     let explains = |(more, _): &(f64, FallCause)| *more >= EXPLAINS * fell;
-    // Others in the group were held back as well: of this load it is no more than what it lost.
+    // Others in the group were held back as well: this load at most for what it lost.
     let quota = grown(|host| Some(host.throttled?.throttled_ns)).map(|(more, share)| {
         (more.min(of_fall(had - has)), FallCause::Quota { share: share.min((1.0 - has).max(0.0)) })
     });
